@@ -19,7 +19,8 @@ import tomllib
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build/test"
-LIMIT = 60  # seconds for a test that ends in a few
+PATIENCE = 60  # seconds for a test that ends in a few; and as often what the unbroken one takes
+TIMES = 5
 
 
 class Broken(Exception):
@@ -95,7 +96,7 @@ class Suite:
         self.scratch = scratch
         self.compiler = Compiler(scratch)
         self.guard = threading.Lock()
-        self.passing, self.passed = {}, set()
+        self.passing, self.passed = {}, {}  # a lock, and the seconds that the unbroken test takes, for each
 
     def link(self, objects, name):
         program = self.scratch / name
@@ -106,11 +107,11 @@ class Suite:
             raise Broken(f"{name} does not link:\n{done.stderr[-2000:]}")
         return program
 
-    def run(self, program, cases):
+    def run(self, program, cases, limit):
         """How the tests of a program fail, or `cases` of them; an empty text if they pass."""
         environment = dict(os.environ, ZKASIO_SIM_SEEDS="50", ZKASIO_EXPLORE_SCHEDULES="300")
         try:
-            done = subprocess.run([program, *cases, "-o", f"{program}.log"], capture_output=True, timeout=LIMIT,
+            done = subprocess.run([program, *cases, "-o", f"{program}.log"], capture_output=True, timeout=limit,
                                   cwd=self.scratch, env=environment)
         except subprocess.TimeoutExpired:
             return "hangs"
@@ -132,15 +133,19 @@ class Suite:
         return [self.compiler.compile(ROOT / "tests" / test, target, before=before), *shared]
 
     def require_passing(self, test, cases):
+        """The limit for the broken ones, in seconds."""
         key = (test, *cases)
         with self.guard:
             lock = self.passing.setdefault(key, threading.Lock())
         with lock:
             if key not in self.passed:
-                how = self.run(self.link(self.objects_of(test), f"plain-{abs(hash(key)):x}"), cases)
+                program = self.link(self.objects_of(test), f"plain-{abs(hash(key)):x}")
+                began = time.monotonic()
+                how = self.run(program, cases, 10 * PATIENCE)
                 if how:
                     raise Broken(f"{test} {how} without a mutant")
-                self.passed.add(key)
+                self.passed[key] = time.monotonic() - began
+        return PATIENCE + TIMES * self.passed[key]
 
     def unit_of(self, source, broken, directory):
         """A copy of the unity source that includes `source`, with the broken one instead; None: there is no unity."""
@@ -159,18 +164,18 @@ class Suite:
         if count != 1:
             raise Broken(f"the text before occurs {count} times in {mutant['file']}: {mutant['before']!r}")
         cases = [mutant["cases"]] if "cases" in mutant else []
-        self.require_passing(mutant["test"], cases)
+        limit = self.require_passing(mutant["test"], cases)
         directory = self.scratch / f"mutant-{number}"
         broken = directory / "zkasio" / mutant["file"]
         broken.parent.mkdir(parents=True)
         broken.write_text(text.replace(mutant["before"], mutant["after"]))
         if source.suffix == ".hpp":
-            return self.run(self.link(self.objects_of(mutant["test"], before=[directory]), f"mutant-{number}.x"), cases)
+            return self.run(self.link(self.objects_of(mutant["test"], before=[directory]), f"mutant-{number}.x"), cases, limit)
         test = self.objects_of(mutant["test"])
-        how = self.run(self.link([self.compiler.compile(broken, "zkasio"), *test], f"mutant-{number}.x"), cases)
+        how = self.run(self.link([self.compiler.compile(broken, "zkasio"), *test], f"mutant-{number}.x"), cases, limit)
         unit = None if how else self.unit_of(source, broken, directory)
         if unit:
-            how = self.run(self.link([self.compiler.compile(unit, "zkasio"), *test], f"mutant-{number}.x"), cases)
+            how = self.run(self.link([self.compiler.compile(unit, "zkasio"), *test], f"mutant-{number}.x"), cases, limit)
         return how
 
     def judge(self, mutant, number):

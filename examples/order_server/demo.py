@@ -48,7 +48,7 @@ class Instance:
     def __init__(self, options, name, port, store):
         self.name, self.port = name, port
         self.command = [options.server, "--connect", options.connect, "--root", options.root, "--store", store,
-                        "--name", name, "--port", str(port), "--session-timeout", "3000", "--bank-time", "1200",
+                        "--name", name, "--port", str(port), "--session-timeout", str(options.session_timeout), "--bank-time", "1200",
                         "--settle-every", "4000", "--demo"]
         self.process = None
         self.told_to_end = False
@@ -160,6 +160,7 @@ def main():
     parser.add_argument("--server", required=True, help="the program order_server")
     parser.add_argument("--connect", required=True, help="ZooKeeper's connect string")
     parser.add_argument("--root", default="/order-server-demo")
+    parser.add_argument("--session-timeout", type=int, default=3000, help="of the instances, in milliseconds")
     parser.add_argument("--port", type=int, default=8080, help="of the first instance; the second has the next")
     try:
         asyncio.run(run(parser.parse_args()))

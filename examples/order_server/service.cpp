@@ -12,13 +12,11 @@
 
 #include <asio/bind_executor.hpp>
 #include <asio/post.hpp>
-#include <asio/signal_set.hpp>
 #include <asio/steady_timer.hpp>
 #include <asio/this_coro.hpp>
 #include <asio/use_awaitable.hpp>
 
 #include <chrono>
-#include <csignal>
 #include <iostream>
 #include <string>
 #include <utility>
@@ -92,15 +90,13 @@ asio::awaitable<void> service::announce() {
 }
 
 asio::awaitable<void> service::run() {
-    // To the very end: the second signal of a Ctrl-C that reaches all of a group changes nothing.
-    asio::signal_set signals(co_await asio::this_coro::executor, SIGINT, SIGTERM);
     server_.open_sync();
     std::cerr << how_.name + ": http://" + how_.address + ":" + std::to_string(how_.port) + "/\n";
     auto all = [&](zkasio::task_scope& tasks) -> asio::awaitable<void> {
         tasks.spawn(announce());
         tasks.spawn(run_settlement({zk_, how_.root + "/leader", how_.root + "/book", how_.name, store_, pool_,
                                     how_.settle_every}));
-        co_await signals.async_wait(asio::use_awaitable);
+        co_await signals_.async_wait(asio::use_awaitable);
         announced_ = false;  // not ready any more
         tasks.cancel();
     };

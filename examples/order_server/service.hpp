@@ -15,8 +15,10 @@
 
 #include <asio/awaitable.hpp>
 #include <asio/io_context.hpp>
+#include <asio/signal_set.hpp>
 
 #include <atomic>
+#include <csignal>
 #include <memory>
 
 namespace order_server {
@@ -36,6 +38,8 @@ private:
     std::unique_ptr<answering_router> make_router();
 
     asio::io_context& io_;
+    // To the very end: the second signal of a Ctrl-C that reaches all of a group changes nothing.
+    asio::signal_set signals_{io_, SIGINT, SIGTERM};
     const options how_;
     const std::shared_ptr<lock_waits> waits_ = std::make_shared<lock_waits>();
     zkasio::client zk_;

@@ -150,22 +150,26 @@ asio::awaitable<close_result> closed(core_ptr c) {
 }
 
 asio::awaitable<session_credentials> handed_over(core_ptr c) {
+    back_off pauses = access::make<back_off>(there(c, "hand_over"));
     for (;;) {
-        const auto ours = std::make_shared<session_credentials>();
-        const auto done = std::make_shared<one_shot_state>();
+        // If an earlier call has left the session and was cancelled, nobody knows the credentials yet.
+        if (const std::optional<session_credentials> left = c->session_left()) {
+            const reply r = co_await wait_closed(c);
+            if (r.code) throw error(r.code, "hand_over");
+            co_return *left;
+        }
         co_await until_connected(c, "hand_over", std::string());
         const reply idle = co_await wait_idle(c);
         if (idle.code) throw error(idle.code, "hand_over");
-        asio::dispatch(c->strand(), [c, ours, done] {
-            *ours = c->begin_hand_over();
+        const auto begun = std::make_shared<bool>(false);
+        const auto done = std::make_shared<one_shot_state>();
+        asio::dispatch(c->strand(), [c, begun, done] {
+            *begun = c->begin_hand_over();
             done->done = true;
         });
         const wait_end over = co_await wait_for(c, done);
         if (over.code) throw error(over.code, "hand_over");
-        if (ours->id() == 0) continue;  // the session has ended in between
-        const reply r = co_await wait_closed(c);
-        if (r.code) throw error(r.code, "hand_over");
-        co_return *ours;
+        if (!*begun) co_await pauses.pause();
     }
 }
 

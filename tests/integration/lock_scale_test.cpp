@@ -72,7 +72,7 @@ TEST_CASE("five thousand of ten thousand waiters give up at random: nobody hangs
         std::minstd_rand random(42);
         std::shuffle(leaving.begin(), leaving.end(), random);
         leaving.resize(n / 2);
-        co_await gate.release();  // the lock moves on while they go
+        const running releasing(executor, gate.release());  // the lock moves on while they go
         std::size_t cancelled = 0;
         for (const std::size_t i : leaving) {
             tasks[i].cancel();
@@ -89,7 +89,9 @@ TEST_CASE("five thousand of ten thousand waiters give up at random: nobody hangs
         CHECK(gave_up > 1000);  // the others had it already
         CHECK(gave_up + order.size() >= n);
         CHECK(std::is_sorted(order.begin(), order.end()));
-        co_await until_queued(zk, dir, 0);
+        const std::error_code released = co_await releasing.code();
+        CHECK_FALSE(released);
+        co_await until_queued(zk, dir, 0, 60s);
     };
     with_client_for(200s, options(), body);
 }
@@ -129,7 +131,7 @@ TEST_CASE("five thousand of ten thousand readers and writers give up at random: 
             if (code && code != condition::cancelled) FAIL(code.message());
         }
         CHECK(done >= n / 2);
-        co_await until_queued(zk, dir, 0);
+        co_await until_queued(zk, dir, 0, 60s);
     };
     with_client_for(280s, options(), body);
 }

@@ -1,5 +1,6 @@
 #include "support/base_line.hpp"
 
+#include "support/pace.hpp"
 #include "support/surroundings.hpp"
 
 #include <algorithm>
@@ -50,7 +51,7 @@ std::string joined(const std::vector<std::string>& lines) {
 base_line::base_line() : descriptors_(open_descriptors()), threads_(threads()) {}
 
 std::string base_line::left_behind() const {
-    const auto give_up = std::chrono::steady_clock::now() + 10s;
+    const auto give_up = std::chrono::steady_clock::now() + paced(10s);
     for (;;) {
         std::string left;
         std::vector<std::string> more, now = open_descriptors();

@@ -6,8 +6,8 @@
 
 namespace zkasio::test {
 
-/// What a test began with: descriptors and threads of the process, and with the servers that tests share sessions,
-/// ephemeral nodes and watches.
+/// What a test began with: descriptors, of sessions among others, and threads of the process; in the directories of
+/// fresh_directory() no ephemeral node and no watch.
 class base_line {
 public:
     base_line();

@@ -11,8 +11,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <iterator>
-#include <optional>
 #include <utility>
 
 namespace zkasio::test {
@@ -74,9 +72,7 @@ class real_surroundings final : public surroundings {
 public:
     bool has_real_time() const override { return true; }
     std::string servers() override {
-        std::string all = given_servers().empty() ? own_server().connect_string() : given_servers();
-        if (!kept_before_) kept_before_ = kept_by(all);
-        return all;
+        return given_servers().empty() ? own_server().connect_string() : given_servers();
     }
     std::unique_ptr<event_loop> make_loop() override { return std::make_unique<real_loop>(); }
     client make_client(asio::any_io_executor executor, client_options options) override {
@@ -96,12 +92,18 @@ public:
         return paths;
     }
     std::vector<std::string> kept_by_servers() override {
-        std::vector<std::string> more;
-        if (!kept_before_) return more;
-        const std::vector<std::string> now = kept_by(servers());
-        std::set_difference(now.begin(), now.end(), kept_before_->begin(), kept_before_->end(),
-                            std::back_inserter(more));
-        return more;
+        std::vector<std::string> kept;
+        if (!owns_any()) return kept;
+        bool is_ephemeral = false;
+        for (std::string& line : ask_all("dump")) {
+            is_ephemeral = is_ephemeral || line.starts_with("ephemeral nodes dump");
+            if (line.starts_with("Connections")) is_ephemeral = false;
+            line.erase(0, line.find_first_not_of("\t "));
+            if (is_ephemeral && owns(line)) kept.push_back("node " + line);
+        }
+        for (const std::string& path : watched_paths())
+            if (owns(path)) kept.push_back("watch of " + path);
+        return kept;
     }
     long requests_of(const session& s) override {
         char id[20];
@@ -113,36 +115,14 @@ public:
     }
 
 private:
-    // Sorted. A session without a connection ends by itself; one without a node may be left by an attempt to connect.
-    static std::vector<std::string> kept_by(const std::string& servers) {
-        std::vector<std::string> kept;
-        bool is_ephemeral = false;
-        for (std::string& line : ask_all("dump", servers)) {
-            is_ephemeral = is_ephemeral || line.starts_with("ephemeral nodes dump");
-            if (line.starts_with("Connections")) is_ephemeral = false;
-            line.erase(0, line.find_first_not_of("\t "));
-            if (is_ephemeral && line.starts_with("/")) kept.push_back("node " + line);
-        }
-        for (const std::string& line : ask_all("cons", servers))
-            if (const auto sid = line.find("sid="); sid != line.npos)
-                kept.push_back("session " + line.substr(sid, line.find(',', sid) - sid));
-        for (const std::string& line : ask_all("wchp", servers))
-            if (line.starts_with("/")) kept.push_back("watch of " + line);
-        std::sort(kept.begin(), kept.end());
-        return kept;
-    }
-
     // The lines of the answers of all servers, one after another.
-    static std::vector<std::string> ask_all(const std::string& four_letters,
-                                            const std::string& servers = shared_servers()) {
+    static std::vector<std::string> ask_all(const std::string& four_letters) {
         std::vector<std::string> lines;
-        for (const std::string& server : split(servers, ','))
+        for (const std::string& server : split(shared_servers(), ','))
             for (std::string& line : split(four_letter_command(server, four_letters), '\n'))
                 lines.push_back(std::move(line));
         return lines;
     }
-
-    std::optional<std::vector<std::string>> kept_before_;
 };
 
 // No object of this file, whose turn would come when it likes.
@@ -159,6 +139,22 @@ surroundings& surroundings::current() noexcept {
 }
 
 void surroundings::use(surroundings& s) noexcept { surroundings_in_use() = &s; }
+
+void surroundings::own(std::string directory) {
+    const std::lock_guard lock(owned_mutex_);
+    owned_.push_back(std::move(directory));
+}
+
+bool surroundings::owns_any() const {
+    const std::lock_guard lock(owned_mutex_);
+    return !owned_.empty();
+}
+
+bool surroundings::owns(const std::string& path) const {
+    const std::lock_guard lock(owned_mutex_);
+    const auto is_or_above = [&path](const std::string& d) { return path == d || path.starts_with(d + "/"); };
+    return std::any_of(owned_.begin(), owned_.end(), is_or_above);
+}
 
 std::string ask_first_server(const std::string& four_letters) {
     return given_servers().empty() ? own_server().ask(four_letters) : four_letter_command(first_server(), four_letters);

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -60,8 +61,9 @@ public:
     virtual asio::awaitable<void> expire_session(client victim) = 0;
     /// The paths that the servers say they watch for clients, each once.
     virtual std::vector<std::string> watched_paths() = 0;
-    /// What the servers that tests share keep for clients, beyond what they kept when servers() was called first: a
-    /// line for each session, ephemeral node and watch. Empty if servers() was not called.
+    /// A directory in which nobody but this program works. The servers are shared with others that run beside it.
+    void own(std::string directory);
+    /// What the servers keep in such directories for clients: a line for each ephemeral node and each path watched.
     virtual std::vector<std::string> kept_by_servers() = 0;
     /// How many requests the servers have received from this session; -1: they do not know it.
     virtual long requests_of(const session& s) = 0;
@@ -70,6 +72,12 @@ protected:
     surroundings() = default;
     /// Takes the place of the one there is, for as long as the program runs.
     static void use(surroundings& s) noexcept;
+    bool owns_any() const;
+    bool owns(const std::string& path) const;
+
+private:
+    mutable std::mutex owned_mutex_;
+    std::vector<std::string> owned_;
 };
 
 }  // namespace zkasio::test

@@ -37,6 +37,7 @@ asio::awaitable<std::error_code> running::code() const {
 
 asio::awaitable<std::string> fresh_directory(client zk, std::string name) {
     const std::string path = "/test-" + name;
+    surroundings::current().own(path);
     co_await zk.remove_recursive(path);
     co_await zk.create(path);
     co_return path;

@@ -285,6 +285,39 @@ TEST_CASE("list_lock: of a semaphore those with a permit, and those that wait", 
     d.cancel();
 }
 
+TEST_CASE("list_lock: of one client's requests for permits, those that have got one hold it", "[testing]") {
+    fake_ensemble ensemble;
+    const client zk = ensemble.client(sessions_of_ten_seconds());
+    const semaphore pool(zk, "/pool", permits::fixed(3));
+    std::vector<lock_guard> guards;
+    running a(ensemble.get_executor(), keep(pool.acquire(1, data("a")), guards));
+    running b(ensemble.get_executor(), keep(pool.acquire(1, data("b")), guards));
+    running c(ensemble.get_executor(), keep(pool.acquire(2, data("c")), guards));
+    running d(ensemble.get_executor(), keep(pool.acquire(1, data("d")), guards));
+    ensemble.run_for(1s);
+    CHECK(guards.size() == 2);
+    CHECK(told(ensemble.run(list_lock(zk, "/pool")).contenders) == "a! b! c d");
+    c.cancel();
+    d.cancel();
+}
+
+TEST_CASE("list_lock: a reader that was a writer holds the lock, and the writer behind it does not", "[testing]") {
+    fake_ensemble ensemble;
+    const client zk = ensemble.client(sessions_of_ten_seconds()), other = ensemble.client(sessions_of_ten_seconds());
+    const shared_mutex lock(zk, "/rw"), same(other, "/rw");
+    lock_guard writing = ensemble.run(lock.acquire(data("a")));
+    std::vector<lock_guard> guards;
+    running b(ensemble.get_executor(), keep(same.acquire(data("b")), guards));
+    ensemble.run_for(1s);
+    const lock_guard reading = ensemble.run(lock.downgrade(std::move(writing)));
+    const std::vector<contender_info> all = ensemble.run(list_lock(other, "/rw")).contenders;
+    CHECK(told(all) == "a! b");
+    CHECK(told(ensemble.run(lock.contenders())) == "a! b");
+    REQUIRE(all.size() == 2);
+    CHECK(all[1].position == 1);
+    b.cancel();
+}
+
 TEST_CASE("list_lock: a node that this client may not read", "[testing]") {
     fake_ensemble ensemble;
     const client zk = ensemble.client(sessions_of_ten_seconds()), other = ensemble.client(sessions_of_ten_seconds());

@@ -27,6 +27,7 @@
 #include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 using namespace zkasio;
 using namespace zkasio::test;
@@ -110,6 +111,61 @@ TEST_CASE("stop margin: a body that is cut off ends before another client has th
         CHECK(zk.stats().locks.stops.count() == 1);
         CHECK(zk.stats().locks.overran == 0);
     }
+}
+
+TEST_CASE("stop margin: the lock is lost when the last of several bodies has ended", "[testing]") {
+    fake_ensemble ensemble;
+    const client zk = ensemble.client(sessions_of_ten_seconds());
+    const lock_guard guard = ensemble.run(mutex(zk, "/lock").acquire());
+    slow_work quick, slow;
+    slow.needs = 1900ms;
+    auto run = [&](slow_work& work) -> asio::awaitable<void> {
+        auto body = [&]() -> asio::awaitable<void> {
+            auto owns = [&] { return guard.held(); };
+            co_await work(owns);
+        };
+        co_await guard.run(body, 2s);
+    };
+    running first(ensemble.get_executor(), run(quick)), second(ensemble.get_executor(), run(slow));
+    ensemble.run_for(5s);
+    ensemble.silence(zk);
+    CHECK(ensemble.run(first.code()) == errc::lock_lost);
+    CHECK(quick.ended == 1);
+    CHECK(guard.held());
+    CHECK_FALSE(second.ended());
+    ensemble.let_in(zk);  // the lease is renewed
+    CHECK(ensemble.run(second.code()) == errc::lock_lost);
+    CHECK(slow.owned_at_its_end);
+    CHECK(guard.reason() == loss_reason::lease_ended);
+    ensemble.run(zk.idle());
+    CHECK(ensemble.children("/lock").empty());
+}
+
+TEST_CASE("stop margin: no body begins on a lease that is about to end", "[testing]") {
+    fake_ensemble ensemble;
+    const client zk = ensemble.client(sessions_of_ten_seconds());
+    const cohort_mutex cohort(zk, "/lock");
+    int begun = 0, completed = 0;
+    auto body = [&](lock_guard&) -> asio::awaitable<void> {
+        ++begun;
+        co_await sleep_for(begun == 1 ? 24h : 0h);
+        ++completed;
+    };
+    auto with_lock = [&]() -> asio::awaitable<void> {
+        co_await cohort.with_lock(body, with_lock_options().stop_margin(2s));
+    };
+    const running first(ensemble.get_executor(), with_lock());
+    ensemble.run_for(1s);
+    std::vector<running> others;
+    for (int i = 1; i < 20; ++i) others.emplace_back(ensemble.get_executor(), with_lock());
+    ensemble.run_for(5s);
+    CHECK(begun == 1);
+    ensemble.silence(zk);
+    CHECK(ensemble.run(first.code()) == errc::lock_lost);
+    ensemble.run_for(100ms);
+    ensemble.let_in(zk);  // before the lease ends, for good
+    for (const running& one : others) CHECK_FALSE(ensemble.run(one.code()));
+    CHECK(completed == 19);
 }
 
 TEST_CASE("stop margin: a body that needs longer is reported", "[testing]") {

@@ -45,17 +45,26 @@ create_mode mode_of(service_type type) {
 
 // Only the ephemeral node of another session: all others are taken over, or left behind by nobody who has died.
 asio::awaitable<void> remove_dead(client zk, std::string path) {
+    back_off pauses = toolbox(zk).make_back_off();
+    bool again = true;
     const auto remove = [&]() -> asio::awaitable<void> {
+        again = false;
         const session on = co_await toolbox(zk).current_session("announce", path);
+        co_await on.sync(path);  // a server that lags behind may not know the dead one's last write
         const std::optional<node_stat> seen = co_await on.exists(path);
         if (!seen || !seen->is_ephemeral() || seen->ephemeral_owner == on.id()) co_return;
         try {
             co_await on.remove(path, seen->version);
         } catch (const error& e) {
-            if (e.code() != zk_errc::no_node && e.code() != zk_errc::bad_version) throw;
+            again = e.code() == zk_errc::bad_version;
+            if (!again && e.code() != zk_errc::no_node) throw;
         }
     };
-    co_await retry_until_certain(toolbox(zk).make_back_off(), remove);
+    for (;;) {
+        co_await retry_until_certain(toolbox(zk).make_back_off(), remove);
+        if (!again) break;
+        co_await pauses.pause();
+    }
 }
 
 asio::awaitable<announcement> announced(client zk, std::string base, registry_options options, service_instance is,

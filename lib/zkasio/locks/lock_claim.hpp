@@ -9,6 +9,7 @@
 #include <asio/any_io_executor.hpp>
 #include <asio/awaitable.hpp>
 
+#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -60,6 +61,16 @@ public:
     /// Ends the claim for this reason, as if hold() had been lost: for each part of a claim that consists of claims.
     virtual void lose(loss_reason why) noexcept { hold().lose(why); }
 
+    /// Counts the bodies of lock_guard::run(), of which several may run under one claim.
+    void run_begins() noexcept { runs_.fetch_add(1, std::memory_order_relaxed); }
+    /// @param stopped the body was cancelled before the end of the lease: when the last body has ended, the claim is
+    /// lost.
+    void run_ends(bool stopped) noexcept {
+        if (stopped) stopped_.store(true, std::memory_order_relaxed);
+        const bool is_last = runs_.fetch_sub(1, std::memory_order_acq_rel) == 1;
+        if (is_last && stopped_.exchange(false, std::memory_order_relaxed)) lose(loss_reason::lease_ended);
+    }
+
     /// Another client or an operator has asked for the lock back, see lock_guard::revoke_requested().
     virtual void asked_back() noexcept {}
 
@@ -69,6 +80,10 @@ public:
     /// *Completes when* the servers have carried out give_up(): the nodes are gone, or the session is.
     /// *Fails with* the servers' error when they refuse the removal.
     virtual asio::awaitable<void> gone() = 0;
+
+private:
+    std::atomic<bool> stopped_{false};
+    std::atomic<std::uint32_t> runs_{0};
 };
 
 namespace lock_detail {

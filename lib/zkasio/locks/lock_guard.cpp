@@ -90,8 +90,13 @@ void check_margin(const claim_ptr& claim, std::chrono::nanoseconds margin) {
                     std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(most).count()) + " ms");
 }
 
-// Runs the body until it has ended, or is stopped before the end of the lease and has ended: then the lock is lost.
-asio::awaitable<void> run_with_margin(const claim_ptr& claim, const plain_body& body, std::chrono::nanoseconds margin) {
+bool is_loss(loss_reason why) noexcept { return why != loss_reason::none && why != loss_reason::released; }
+
+// Runs the body until it has ended, or is stopped before the end of the lease and has ended.
+asio::awaitable<void> run_with_margin(const claim_ptr& claim, const plain_body& body, std::chrono::nanoseconds margin,
+                                      bool& stopped) {
+    co_await lock_detail::until_longer_than(claim, margin);
+    if (is_loss(claim->hold().reason())) co_return;
     const lock_detail::lease_alarm alarm(claim, margin);
     bool finished = false;
     std::exception_ptr failed;
@@ -101,17 +106,8 @@ asio::awaitable<void> run_with_margin(const claim_ptr& claim, const plain_body& 
         failed = std::current_exception();
     }
     alarm.report();
-    if (finished || !alarm.stopped()) {
-        if (failed) std::rethrow_exception(failed);
-        co_return;
-    }
-    claim->lose(loss_reason::lease_ended);
+    stopped = !finished && alarm.stopped();
     if (failed) std::rethrow_exception(failed);
-    // The body was cut off, also if it has released the lock since, or if another guard of its owner keeps the lock.
-    const loss_reason why = claim->hold().reason();
-    if (why == loss_reason::none || why == loss_reason::released)
-        throw error(errc::lock_lost, "with_lock", lost_path(claim), to_string(loss_reason::lease_ended));
-    throw std::system_error(asio::error::operation_aborted);
 }
 
 asio::awaitable<void> run_under(claim_ptr claim, bool released, plain_body body, std::chrono::nanoseconds margin) {
@@ -119,25 +115,29 @@ asio::awaitable<void> run_under(claim_ptr claim, bool released, plain_body body,
     if (released || claim->reason() == loss_reason::released) refuse_released("run", claim);
     if (!body) throw error(errc::invalid_argument, "run", claim->paths().front(), "the body is empty");
     check_margin(claim, margin);
+    bool stopped = false;
     if (margin > std::chrono::nanoseconds::zero())
-        body = [&claim, inner = std::move(body), margin] { return run_with_margin(claim, inner, margin); };
+        body = [&, inner = std::move(body)] { return run_with_margin(claim, inner, margin, stopped); };
     asio::any_io_executor on;
     std::function<asio::awaitable<void>()> known = [&]() -> asio::awaitable<void> {
         on = co_await asio::this_coro::executor;
         claim->body_begins(on);
-        const loss_reason lost = claim->hold().reason();
-        if (lost == loss_reason::none || lost == loss_reason::released) co_await body();
+        if (!is_loss(claim->hold().reason())) co_await body();
     };
     std::exception_ptr failed;
+    claim->run_begins();
     try {
         co_await claim->hold().run(std::move(known));
     } catch (...) {
         failed = std::current_exception();
     }
+    claim->run_ends(stopped);
     if (on) claim->body_ends(on);
-    // A body may release the lock itself without an error.
-    const loss_reason why = claim->hold().reason();
-    if (why != loss_reason::none && why != loss_reason::released)
+    // A body may release the lock itself without an error. One that was stopped was cut off, whatever keeps the lock:
+    // another body, or another guard of its owner.
+    loss_reason why = claim->hold().reason();
+    if (stopped && !is_loss(why)) why = loss_reason::lease_ended;
+    if (is_loss(why))
         throw_with_body_failure(error(errc::lock_lost, "with_lock", lost_path(claim), to_string(why)), failed);
     if (failed) std::rethrow_exception(failed);
 }

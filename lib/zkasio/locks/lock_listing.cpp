@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <iterator>
 #include <optional>
 #include <utility>
@@ -52,11 +53,16 @@ const marker* marker_of(std::string_view name) noexcept {
     return found == markers.end() ? nullptr : &*found;
 }
 
-// The queue of one directory. Names of different kinds have no common order: the order of the transactions is that of
-// the arrivals.
+// The queue of one directory. Nodes of all kinds get their numbers from one counter, which wraps around: the numbers are
+// compared relative to the first one.
 asio::awaitable<void> read_queue(client zk, std::string directory, lock_listing& list) {
     std::vector<std::string> children = co_await children_if_any(zk, directory);
-    std::vector<queue_names::contender_name> names;
+    struct numbered {
+        std::int32_t number;
+        queue_names::contender_name what;
+    };
+    std::vector<numbered> found;
+    std::uint32_t base = 0;
     for (std::string& name : children) {
         const marker* const m = marker_of(name);
         if (!m) {
@@ -65,19 +71,34 @@ asio::awaitable<void> read_queue(client zk, std::string directory, lock_listing&
         }
         if (list.kind == lock_directory_kind::empty || m->directory == lock_directory_kind::shared_mutex)
             list.kind = m->directory;
-        names.push_back({std::move(name), m->contender});
+        const auto number = static_cast<std::uint32_t>(sequence_behind(name, m->text)->number);
+        if (found.empty()) base = number;
+        found.push_back({static_cast<std::int32_t>(number - base), {std::move(name), m->contender}});
     }
+    // Readers may have the number of a writer: of the one that became a reader, or, with prefer_readers(), of a reader.
+    std::sort(found.begin(), found.end(), [](const numbered& a, const numbered& b) {
+        return a.number != b.number ? a.number < b.number : a.what.kind < b.what.kind;
+    });
+    std::vector<queue_names::contender_name> names;
+    names.reserve(found.size());
+    for (numbered& n : found) names.push_back(std::move(n.what));
     std::sort(list.foreign.begin(), list.foreign.end());
     list.contenders = co_await read_contenders(zk, directory, std::move(names));
-    std::sort(list.contenders.begin(), list.contenders.end(),
-              [](const contender_info& a, const contender_info& b) { return a.token < b.token; });
-    for (std::size_t i = 0; i < list.contenders.size(); ++i) list.contenders[i].position = i;
 }
 
 // The first contender in `locks` creates its leases, and then waits until there are no more leases than permits. So
-// while its turn is not over, the newest leases may be of a contender that still waits: then they are no permits.
-bool waits(const contender_info& newest_lease, const contender_info& first) noexcept {
-    return newest_lease.session_id == first.session_id && newest_lease.token > first.token;
+// while its turn is not over, the newest leases may be of a contender that still waits: then they are no permits. The
+// leases of one request are created one behind another; between those of two requests, a node in `locks` was removed.
+void drop_those_that_wait(std::vector<contender_info>& leases, const contender_info& first) {
+    std::int64_t next = 0;  // the czxid of the lease that was dropped last
+    while (!leases.empty()) {
+        const contender_info& newest = leases.back();
+        const std::int64_t czxid = newest.token.value();
+        if (newest.session_id != first.session_id || newest.token < first.token) return;
+        if (next != 0 && czxid + 1 != next) return;
+        next = czxid;
+        leases.pop_back();
+    }
 }
 
 asio::awaitable<void> read_semaphore(client zk, lock_listing& list) {
@@ -85,9 +106,7 @@ asio::awaitable<void> read_semaphore(client zk, lock_listing& list) {
     // In this order: a contender that is granted a permit in between is seen at least once.
     co_await read_queue(zk, join_path(list.path, "locks"), queue);
     co_await read_queue(zk, join_path(list.path, "leases"), leases);
-    while (!queue.contenders.empty() && !leases.contenders.empty() &&
-           waits(leases.contenders.back(), queue.contenders.front()))
-        leases.contenders.pop_back();
+    if (!queue.contenders.empty()) drop_those_that_wait(leases.contenders, queue.contenders.front());
     const directory_note note = co_await read_note(zk, join_path(list.path, "leases"));
     mark_noted(leases.contenders, note);
     for (contender_info& c : leases.contenders) c.holds = true;

@@ -98,7 +98,7 @@ public:
     /// node has its number.
     std::string standing_path() const;
     /// The data that this object has given the node last: in its create, or in the last set_data() that has completed.
-    /// Before the first create, those with which the node will be created.
+    /// Before the first create, those that this object was constructed with.
     std::string data() const;
 
     /// *Completes when* the state differs from `known`, with the new state. A slow reader hears of the newest only.

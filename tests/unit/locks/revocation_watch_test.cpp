@@ -13,6 +13,16 @@ using namespace zkasio;
 using namespace zkasio::detail;
 using namespace zkasio::test;
 
+TEST_CASE("revocation watch: contenders have a number at the end of their names, also behind 2^31 nodes") {
+    using lock_detail::may_be_noted;
+    CHECK(may_be_noted("/lock/_c_1-lock-0000000005"));
+    CHECK(may_be_noted("/e/_c_1-latch--000000005"));
+    CHECK(may_be_noted("/e/_c_1-latch--2147483648"));
+    CHECK_FALSE(may_be_noted("/lock/flag"));
+    CHECK_FALSE(may_be_noted("/lock/0000000005"));
+    CHECK_FALSE(may_be_noted("/lock/flag-00005"));
+}
+
 TEST_CASE("revocation watch: an answer that comes after it has gone changes nothing") {
     rig r;
     r.server.nodes_are_ours = true;

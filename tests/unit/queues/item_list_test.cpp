@@ -48,6 +48,18 @@ TEST_CASE(
     CHECK(l.must_list(start));
 }
 
+TEST_CASE("item list: items that are stepped over come back with the next listing, which is no sooner", "[work_queue]") {
+    item_list l;
+    l.list(names(160), {}, start);
+    l.step_over(100);
+    CHECK(l.first(1) == texts{"i1100"});
+    CHECK_FALSE(l.must_list(start));
+    CHECK(l.must_list(start + 1s));
+    l.step_over(100);
+    CHECK(l.empty());
+    CHECK(l.must_list(start));
+}
+
 TEST_CASE(
     "item list: a change is looked at soon, in a long list after a share "
     "of it, or a second",

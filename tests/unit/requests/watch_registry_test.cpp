@@ -188,6 +188,20 @@ TEST_CASE("watch registry: the end of a session", "[watch_registry]") {
     CHECK(r.size() == 0);
 }
 
+TEST_CASE("watch registry: a spare watch leaves half of the budget to others", "[watch_registry]") {
+    using lasting = watch_registry::lasting;
+    watch_registry r;
+    r.set_budget(24);  // four of such paths
+    REQUIRE(r.begin("/a", watch_kind::data, lasting::spare));
+    REQUIRE(r.begin("/b", watch_kind::data, lasting::spare));
+    CHECK_FALSE(r.begin("/c", watch_kind::data, lasting::spare));
+    CHECK(r.begin("/c", watch_kind::data));
+    CHECK(r.begin("/d", watch_kind::data));
+    CHECK_FALSE(r.begin("/e", watch_kind::data));
+    CHECK_FALSE(r.finish("/a", watch_kind::data, false, nullptr, lasting::spare));
+    CHECK(r.begin("/e", watch_kind::data));
+}
+
 TEST_CASE("watch registry: a watch of the connection is in no budget and ends with the connection",
           "[watch_registry]") {
     using lasting = watch_registry::lasting;

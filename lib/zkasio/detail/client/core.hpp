@@ -22,6 +22,8 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -93,9 +95,10 @@ public:
 
     // ----------------------------------------------------------------------------------------------- closing
     void begin_close();
-    /// As begin_close(), but the session stays: see client::hand_over(). Credentials of no session: the client is
-    /// closed already, or has none.
-    session_credentials begin_hand_over();
+    /// As begin_close(), but the session stays: see client::hand_over(). False: not now, or the client is closed.
+    bool begin_hand_over();
+    /// The session that begin_hand_over() has left. From any thread.
+    std::optional<session_credentials> session_left() const;
     bool is_closing() const override { return closing_ != closing::no; }
     void wait_closed(op_id id, receiver to) { waits_.wait(id, closed_, std::move(to)); }
 
@@ -189,6 +192,8 @@ private:
 
     closing closing_ = closing::no;
     bool hands_over_ = false;
+    mutable std::mutex left_mutex_;
+    std::optional<session_credentials> left_;  // guarded by left_mutex_
     std::atomic<close_result> close_result_{close_result::confirmed};
     time_point close_deadline_ = time_point::max();
     one_shot_ptr closed_ = std::make_shared<one_shot_state>();

@@ -2,6 +2,8 @@
 
 #include <zkasio/detail/client/core.hpp>
 
+#include <zkasio/session_local.hpp>
+
 #include <asio/post.hpp>
 
 #include <utility>
@@ -70,13 +72,28 @@ void core::begin_close() {
     asio::post(strand_, [self = shared_from_this()] { self->continue_close(); });
 }
 
-session_credentials core::begin_hand_over() {
-    if (left_behind() || closing_ != closing::no || sessions_.current()->over) return {};
+bool core::begin_hand_over() {
+    if (left_behind() || closing_ != closing::no || sessions_.current()->over || !link_.connected()) return false;
     session_credentials ours = sessions_.credentials();
-    if (ours.id() == 0) return ours;
+    if (ours.id() == 0) return false;
+    std::vector<std::shared_ptr<session_local>> locals;
+    for (const auto& [key, weak] : sessions_.current()->locals)
+        if (auto local = weak.lock()) locals.push_back(std::move(local));
+    bool wait = false;
+    for (const auto& local : locals) wait = local->waits() || wait;
+    if (wait || work_.any()) return false;
+    {
+        const std::lock_guard lock(left_mutex_);
+        left_.emplace(std::move(ours));
+    }
     hands_over_ = true;
     begin_close();
-    return ours;
+    return true;
+}
+
+std::optional<session_credentials> core::session_left() const {
+    const std::lock_guard lock(left_mutex_);
+    return left_;
 }
 
 void core::continue_close() {

@@ -232,7 +232,8 @@ void link::pump(time_point now) {
 }
 
 void link::attempt_failed(time_point now, bool was_up) {
-    if (attempt_deadline_ > now) ++failed_attempts_;  // or give_up_attempt() has counted it
+    // The end of a connection that was up is no failed attempt; an attempt that was given up is counted already.
+    if (!was_up && attempt_deadline_ > now) ++failed_attempts_;
     attempt_deadline_ = time_point::max();
     has_socket_ = false;
     pacing_.attempt_failed();

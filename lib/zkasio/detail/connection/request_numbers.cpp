@@ -23,7 +23,7 @@ constexpr std::int64_t share_of_others = 2;
 constexpr std::int64_t close_by = 4096;
 // At the beginning nothing but the time is known, at which the library begins. Most processes never look.
 constexpr std::int64_t at_first = 100'000'000;
-constexpr std::int64_t after_failure = 1000;
+constexpr std::int64_t after_failure = 1000;  // and twice as many after each further one: a look may take 0.1 s
 
 std::int32_t number_at(const unsigned char* bytes) noexcept {
     std::uint32_t n = 0;
@@ -145,9 +145,14 @@ void step_over_reserved_numbers(_zhandle* zh) noexcept {
     static std::int64_t left = std::min(
         at_first, requests_before_reserved(static_cast<std::int32_t>(std::time(nullptr))) / share_of_others);
     if (left-- > 0) return;
+    static std::int64_t until_next_look = after_failure;
     const std::optional<std::int32_t> next = look_at_next_number();
-    left = after_failure;
-    if (!next) return;
+    if (!next) {
+        left = until_next_look;
+        until_next_look = std::min(2 * until_next_look, at_first);
+        return;
+    }
+    until_next_look = after_failure;
     std::int64_t distance = requests_before_reserved(*next);
     if (distance <= close_by) {
         // The library takes a number, and refuses the path, with any chroot. It never gives -1: it begins again then.

@@ -1,5 +1,6 @@
 #include <zkasio/detail/requests/background_work.hpp>
 
+#include <algorithm>
 #include <cassert>
 
 namespace zkasio::detail {
@@ -14,6 +15,10 @@ void background_work::check() const noexcept {
 background_work::piece background_work::begin() noexcept {
     ++generations_.back().pieces;
     return {*this, first_ + generations_.size() - 1};
+}
+
+bool background_work::any() const noexcept {
+    return std::any_of(generations_.begin(), generations_.end(), [](const generation& g) { return g.pieces > 0; });
 }
 
 one_shot_ptr background_work::over() {

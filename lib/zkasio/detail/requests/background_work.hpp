@@ -42,6 +42,8 @@ public:
 
     piece begin() noexcept;
 
+    bool any() const noexcept;
+
     /// Fired when all work that has begun so far has ended.
     one_shot_ptr over();
 

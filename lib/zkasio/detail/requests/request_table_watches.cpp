@@ -10,7 +10,10 @@ namespace zkasio::detail {
 watch_target request_table::own_watch_of(const entry& e) { return e.connection ? watch_target() : watch_of(*e.what); }
 
 watch_registry::lasting request_table::lasts(const entry& e) noexcept {
-    return e.watch && e.watch->of_connection ? watch_registry::lasting::no : watch_registry::lasting::yes;
+    using lasting = watch_registry::lasting;
+    if (!e.watch) return lasting::yes;
+    if (e.watch->of_connection) return lasting::no;
+    return e.watch->is_spare ? lasting::spare : lasting::yes;
 }
 
 void request_table::registration_done(const entry& e, const std::error_code& code) {

@@ -34,10 +34,11 @@ void watch_registry::count(iterator it, int more_lasting) {
 bool watch_registry::begin(const std::string& path, watch_kind kind, lasting l) {
     auto it = entries_.find(key_of(path, kind));
     const bool counted = it != entries_.end() && it->second.lasting > 0;
-    if (l == lasting::yes && !counted && path_bytes_ + cost(path) > path_budget_) return false;
+    const std::size_t budget = l == lasting::spare ? path_budget_ / 2 : path_budget_;
+    if (l != lasting::no && !counted && path_bytes_ + cost(path) > budget) return false;
     if (it == entries_.end()) it = entries_.emplace(key_of(path, kind), entry{}).first;
     ++it->second.registering;
-    count(it, l == lasting::yes ? 1 : 0);
+    count(it, l == lasting::no ? 0 : 1);
     check(it->second);
     return true;
 }
@@ -67,7 +68,7 @@ bool watch_registry::finish(const std::string& path, watch_kind kind, bool live,
         who->number = ++last_number_;
         it->second.waiters.emplace(last_number_, std::move(who));
     }
-    if (!waits && l == lasting::yes) count(it, -1);
+    if (!waits && l != lasting::no) count(it, -1);
     return unused(it);
 }
 

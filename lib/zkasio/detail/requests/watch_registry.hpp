@@ -25,6 +25,8 @@ struct watch_state {
     /// The watch ends with the connection, without an event: its owner sets it again on the next connection. Other
     /// watches are set again by the library, all in one request (fact 23): so only these others have a budget.
     bool of_connection = false;
+    /// The owner can do without the watch: set only while half of the budget is free.
+    bool is_spare = false;
 
     /// Whether the server has set the watch, which may have fired since.
     bool is_set() const noexcept { return number != 0; }
@@ -50,7 +52,8 @@ public:
     /// Whether a waiter's watch outlives the connection.
     enum class lasting {
         no,
-        yes
+        yes,
+        spare  // yes, if half of the budget is free
     };
 
     /// A request that sets a watch is about to be sent. False when the budget has no room for the watch.

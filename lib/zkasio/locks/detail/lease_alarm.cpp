@@ -5,12 +5,23 @@
 
 #include <asio/dispatch.hpp>
 #include <asio/steady_timer.hpp>
+#include <asio/this_coro.hpp>
+#include <asio/use_awaitable.hpp>
 
 #include <algorithm>
 #include <atomic>
 #include <utility>
 
 namespace zkasio::lock_detail {
+
+// Nothing tells of a renewed lease, so it is looked at again at short intervals.
+asio::awaitable<void> until_longer_than(std::shared_ptr<lock_claim> claim, std::chrono::nanoseconds margin) {
+    asio::steady_timer pause(co_await asio::this_coro::executor);
+    while (claim->reason() == loss_reason::none && claim->held_until() - margin <= boot_clock::now()) {
+        pause.expires_after(claim->on().timeout() / 32);
+        co_await pause.async_wait(asio::use_awaitable);
+    }
+}
 
 // The timer lives on the strand.
 struct lease_alarm::state : std::enable_shared_from_this<state> {

@@ -2,6 +2,7 @@
 
 #include <zkasio/locks/directory_note.hpp>
 #include <zkasio/path.hpp>
+#include <zkasio/recipe/sequence_suffix.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/recipe/wait_as.hpp>
 
@@ -15,8 +16,8 @@ namespace zkasio::lock_detail {
 
 bool may_be_noted(std::string_view node) noexcept {
     const std::string_view name = node_name(node);
-    constexpr std::size_t digits = 10;
-    return name.size() > digits && name.find_first_not_of("0123456789", name.size() - digits) == std::string_view::npos;
+    const auto number = sequence_behind(name, "");
+    return number && number->digits.size() < name.size();
 }
 
 // Lives on the strand.

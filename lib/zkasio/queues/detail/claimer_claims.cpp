@@ -39,7 +39,7 @@ asio::awaitable<void> claimer::claim_some() {
 void claimer::step_aside() {
     if (refusals_ == 0 || free_.empty()) return;
     const std::size_t most = std::min(std::size_t{1} << std::min(refusals_, 16), free_.size()) - 1;
-    free_.leave_out_next(0, std::uniform_int_distribution<std::size_t>(0, most)(dice_));
+    free_.step_over(std::uniform_int_distribution<std::size_t>(0, most)(dice_));
 }
 
 bool claimer::is_spent(const read_item& item) const noexcept {
@@ -205,7 +205,7 @@ asio::awaitable<std::optional<error>> claimer::apply(commit_report r, transactio
     if (why && !failed) std::rethrow_exception(why);
     was_refused_ = failed.has_value();
     claims_while_alone_ = was_refused_ ? 0 : claims_while_alone_ + 1;
-    refusals_ = was_refused_ ? refusals_ + 1 : 0;
+    if (!failed) refusals_ = 0;
     co_return failed;
 }
 
@@ -246,6 +246,7 @@ void claimer::leave_out(const error& why, const std::vector<read_item>& batch) {
     });
     // The error is not about an item, but about a directory or a receipt.
     if (it == batch.end()) return free_.forget();
+    if (why.code() == zk_errc::node_exists) ++refusals_;  // another consumer was faster, not a producer or an operator
     free_.leave_out(it->name, batch.size());
 }
 

@@ -55,13 +55,18 @@ void item_list::leave_out(const std::string& name, std::size_t n) {
     leave_out_next(static_cast<std::size_t>(from - free_.begin()), static_cast<std::size_t>(end - from));
 }
 
-void item_list::leave_out_next(std::size_t from, std::size_t n) {
+void item_list::leave_out_next(std::size_t from, std::size_t n) { used_ += erase(from, n); }
+
+// Not as used: else a process that steps aside would have to list before each claim.
+void item_list::step_over(std::size_t n) { erase(0, n); }
+
+std::size_t item_list::erase(std::size_t from, std::size_t n) {
     from = std::min(from, free_.size());
     n = std::min(n, free_.size() - from);
     const auto first = free_.begin() + static_cast<std::ptrdiff_t>(from);
     free_.erase(first, first + static_cast<std::ptrdiff_t>(n));
-    used_ += n;
     is_old_ = true;
+    return n;
 }
 
 }  // namespace zkasio::queue_detail

@@ -41,8 +41,12 @@ public:
     /// Other consumers have taken items that stood here, so likely the next ones as well: of those behind the first
     /// `from` items, n are left out until the next listing.
     void leave_out_next(std::size_t from, std::size_t n);
+    /// Of the first items, n are left to other consumers until the next listing.
+    void step_over(std::size_t n);
 
 private:
+    std::size_t erase(std::size_t from, std::size_t n);
+
     std::deque<std::string> free_;
     std::size_t listed_ = 0, used_ = 0;  // the free items of the newest list(); how many have left free_ since
     boot_clock::time_point when_;

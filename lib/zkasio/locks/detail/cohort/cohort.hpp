@@ -98,6 +98,7 @@ public:
 
     // ------------------------------------------------------------------------------------------------- for the session
     void session_over(std::error_code why) noexcept override;
+    bool waits() noexcept override;
     void loop_over() noexcept override;
 
 private:

@@ -153,6 +153,16 @@ void cohort::session_over(std::error_code why) noexcept {
     flush_reports(flush_time::now);
 }
 
+// An idle place would stay as a node for which nobody in the next process knows.
+bool cohort::waits() noexcept {
+    effects e;
+    locked lock = mutex_.lock();
+    if (!lock || !place_ || current_) return false;
+    if (!first_ && state_ == place_state::has_lock) lose_place(e);
+    finish(std::move(lock), e);
+    return true;
+}
+
 // The waiting coroutines and their turns keep each other alive.
 void cohort::loop_over() noexcept {
     locked lock = mutex_.lock();

@@ -23,8 +23,9 @@ void followed_nodes::follow(const std::vector<std::string>& names, bool nearest_
 
 void followed_nodes::begin(const std::string& name) {
     // A get() leaves no watch behind on a node that is gone; exists() would (CURATOR-107).
-    auto request =
-        std::make_shared<pending_watched_data>(queue_.tools().start_get_and_watch(join_path(queue_.directory(), name)));
+    const watch_need need = name == nearest_ ? watch_need::needed : watch_need::spare;
+    auto request = std::make_shared<pending_watched_data>(
+        queue_.tools().start_get_and_watch(join_path(queue_.directory(), name), need));
     const std::uint64_t round = ++last_round_;
     followed_.emplace(name, one{round, request, {}});
     request->then([this, weak = queue_.weak_from_this(), name, round] {

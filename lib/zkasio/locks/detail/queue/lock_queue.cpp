@@ -325,6 +325,13 @@ void lock_queue::session_over(std::error_code why) noexcept {
     assert(order_.empty() && try_acquires_.empty());
 }
 
+// The place of a semaphore's request is owned while the request waits.
+bool lock_queue::waits() noexcept {
+    if (over_) return false;
+    return entering_ > 0 || order_.any_waiting() ||
+           order_.any_owner_excludes(lock_kind::exclusive, [](const contender& c) { return c.asked.keeps_place; });
+}
+
 // Contenders and their queue keep each other alive.
 void lock_queue::loop_over() noexcept {
     order_.clear();

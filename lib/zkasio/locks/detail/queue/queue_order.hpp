@@ -60,6 +60,7 @@ public:
     /// The first owner of this session, in the order of the queue; null if this session does not own the lock.
     contender_ptr first_owner() const;
     std::vector<contender_ptr> waiting() const;
+    bool any_waiting() const noexcept { return !waiting_.empty(); }
     /// Whether one of our owners excludes a newcomer.
     bool any_owner_excludes(lock_kind newcomer) const {
         return any_owner_excludes(newcomer, [](const contender&) { return true; });

@@ -1,0 +1,129 @@
+// A session that is left to the next process, over an ensemble in memory.
+
+#include "support/catch.hpp"
+#include "support/lock_checks.hpp"
+#include "support/test_client.hpp"
+#include "testing/steps.hpp"
+
+#include <zkasio/locks/cohort_mutex.hpp>
+#include <zkasio/locks/mutex.hpp>
+#include <zkasio/locks/semaphore.hpp>
+#include <zkasio/testing/fake_ensemble.hpp>
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+
+using namespace zkasio;
+using namespace zkasio::test;
+using zkasio::testing::fake_ensemble;
+
+namespace {
+
+// Hands the session of `from` over; how often that was begun, and what it has returned.
+struct handing_over {
+    handing_over(fake_ensemble& e, client from) : task(e.get_executor(), run(std::move(from))) {}
+    asio::awaitable<void> run(client from) { left = co_await from.hand_over(); }
+
+    std::optional<session_credentials> left;
+    running task;
+};
+
+asio::awaitable<void> hold(asio::awaitable<lock_guard> acquiring) {
+    const lock_guard guard = co_await std::move(acquiring);
+    co_await sleep_for(24h);
+}
+
+}  // namespace
+
+TEST_CASE("hand_over: waits for acquires, whose nodes would stay", "[testing]") {
+    fake_ensemble ensemble;
+    const client zk = ensemble.client(sessions_of_ten_seconds()), other = ensemble.client(sessions_of_ten_seconds());
+    const std::string path = "/lock";
+    std::optional<running> waits;
+    lock_guard theirs;
+    std::string queue = path;
+    SECTION("of a mutex") {
+        theirs = ensemble.run(mutex(other, path).acquire());
+        waits.emplace(ensemble.get_executor(), hold(mutex(zk, path).acquire()));
+    }
+    SECTION("of a cohort_mutex") {
+        theirs = ensemble.run(cohort_mutex(other, path).acquire());
+        waits.emplace(ensemble.get_executor(), hold(cohort_mutex(zk, path).acquire()));
+    }
+    SECTION("of a semaphore") {
+        queue += "/leases";
+        theirs = ensemble.run(semaphore(other, path, permits::fixed(1)).acquire());
+        waits.emplace(ensemble.get_executor(), hold(semaphore(zk, path, permits::fixed(1)).acquire()));
+    }
+    ensemble.run_for(1s);
+    handing_over to_heir(ensemble, zk);
+    ensemble.run_for(20s);
+    CHECK_FALSE(to_heir.task.ended());
+    CHECK(zk.state() == session_state::connected);
+    waits->cancel();
+    CHECK_FALSE(ensemble.run(to_heir.task.code()));
+    REQUIRE(to_heir.left);
+    const client heir = ensemble.client(sessions_of_ten_seconds().resume(*to_heir.left));
+    ensemble.run(heir.connected());
+    CHECK(ensemble.children(queue).size() == 1);
+    theirs = lock_guard();
+    ensemble.run_for(1s);
+    CHECK(ensemble.run(heir.current_session()).id() == to_heir.left->id());
+}
+
+TEST_CASE("hand_over: the idle place of a cohort_mutex is given back", "[testing]") {
+    fake_ensemble ensemble;
+    const client zk = ensemble.client(sessions_of_ten_seconds());
+    const cohort_mutex lock(zk, "/lock", cohort_mutex_options().linger(1h));
+    { const lock_guard guard = ensemble.run(lock.acquire()); }
+    ensemble.run_for(1s);
+    REQUIRE(ensemble.children("/lock").size() == 1);
+    handing_over to_heir(ensemble, zk);
+    CHECK_FALSE(ensemble.run(to_heir.task.code()));
+    REQUIRE(to_heir.left);
+    CHECK(ensemble.children("/lock").empty());
+}
+
+TEST_CASE("hand_over: a guard that is destroyed meanwhile leaves no node", "[testing]") {
+    for (int turns = 0; turns < 20; ++turns) {
+        CAPTURE(turns);
+        fake_ensemble ensemble;
+        const client zk = ensemble.client(sessions_of_ten_seconds());
+        std::optional<lock_guard> guard(ensemble.run(mutex(zk, "/lock").acquire()));
+        handing_over to_heir(ensemble, zk);
+        auto drop = [&]() -> asio::awaitable<void> {
+            co_await zkasio::test::turns(turns);
+            if (guard->held()) guard.reset();
+        };
+        running dropping(ensemble.get_executor(), drop());
+        CHECK_FALSE(ensemble.run(to_heir.task.code()));
+        const bool was_dropped = !guard;
+        ensemble.run(dropping.code());
+        if (was_dropped) CHECK(ensemble.children("/lock").empty());
+    }
+}
+
+TEST_CASE("hand_over: cancelled when the session is left already, another call tells the credentials", "[testing]") {
+    for (int turns = 0; turns < 30; ++turns) {
+        CAPTURE(turns);
+        fake_ensemble ensemble;
+        const client zk = ensemble.client(sessions_of_ten_seconds());
+        ensemble.run(zk.connected());
+        const auto id = ensemble.session_id(zk);
+        handing_over first(ensemble, zk);
+        auto cancel = [&]() -> asio::awaitable<void> {
+            co_await zkasio::test::turns(turns);
+            first.task.cancel();
+        };
+        running cancelling(ensemble.get_executor(), cancel());
+        ensemble.run(first.task.code());
+        handing_over again(ensemble, zk);
+        CHECK_FALSE(ensemble.run(again.task.code()));
+        REQUIRE(again.left);
+        CHECK(again.left->id() == id);
+        ensemble.run(cancelling.code());
+    }
+}
