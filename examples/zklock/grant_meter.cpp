@@ -30,11 +30,18 @@ std::chrono::milliseconds whole_ms(zkasio::boot_clock::duration d) {
 
 // A server counts creates in the cversion of a node, and reports it with the removals added: DataNode.copyStat().
 node_counts counts_of(const zkasio::node_stat& directory) noexcept {
-    return {(std::int64_t{directory.cversion} + directory.num_children) / 2, directory.num_children};
+    return {(std::int64_t{directory.cversion} + directory.num_children) / 2, directory.num_children, directory.czxid};
 }
 
 void grant_meter::look(lock_view& v, const std::optional<node_counts>& counted, time_point now) {
     if (!looked_) begin_ = now;
+    const bool is_another = counted && counted->directory != directory_;
+    if (is_another) directory_ = counted->directory;
+    if (is_another && looked_) {
+        created_ = 0;
+        waiting_.clear();
+        if (leases_granted_) leases_granted_ = 0;
+    }
     const std::int64_t granted = v.kind == directory_kind::semaphore
                                      ? (counted ? granted_in_leases(v, *counted) : 0)
                                      : granted_in_queue(v, counted ? counted->created : 0);
@@ -55,7 +62,7 @@ std::int64_t grant_meter::granted_in_queue(const lock_view& v, std::int64_t crea
         if (c.holds && c.side == zkasio::lock_kind::exclusive) exclusive.insert(c.token);
         if (!number && c.holds && !holders_.contains(c.token)) ++holding_new;  // a lock on one node
     }
-    if (created < created_) created_ = 0;  // another directory of the same name
+    if (created < created_) created_ = 0;  // another directory of the same name, of which `counted` does not know yet
     const bool same_holder = std::any_of(exclusive.begin(), exclusive.end(),
                                          [this](std::int64_t token) { return exclusive_.contains(token); });
     const auto gone = [&](std::int64_t number) { return !waiting.contains(number); };

@@ -18,6 +18,7 @@ namespace zklock {
 struct node_counts {
     std::int64_t created = 0;  ///< since the directory exists
     std::int64_t present = 0;
+    std::int64_t directory = 0;  ///< its czxid: another directory may have the same name
 };
 node_counts counts_of(const zkasio::node_stat& directory) noexcept;
 
@@ -49,6 +50,7 @@ private:
 
     bool looked_ = false, missed_ = false;
     time_point begin_;
+    std::int64_t directory_ = 0;       // at the last look that has told
     std::int64_t created_ = 0;         // at the last look
     std::set<std::int64_t> waiting_;   // numbers of those who waited then
     std::set<std::int64_t> exclusive_; // tokens of those who held it alone then

@@ -160,6 +160,7 @@ asio::awaitable<session_credentials> handed_over(core_ptr c) {
         }
         co_await until_connected(c, "hand_over", std::string());
         const reply idle = co_await wait_idle(c);
+        if (idle.code && c->session_left()) continue;  // by a call beside this one
         if (idle.code) throw error(idle.code, "hand_over");
         const auto begun = std::make_shared<bool>(false);
         const auto done = std::make_shared<one_shot_state>();
@@ -168,6 +169,7 @@ asio::awaitable<session_credentials> handed_over(core_ptr c) {
             done->done = true;
         });
         const wait_end over = co_await wait_for(c, done);
+        if (over.code && c->session_left()) continue;
         if (over.code) throw error(over.code, "hand_over");
         if (!*begun) co_await pauses.pause();
     }

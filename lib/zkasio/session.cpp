@@ -117,6 +117,16 @@ asio::awaitable<std::error_code> until_over(core_ptr core, detail::session_recor
     co_return why.code;
 }
 
+asio::awaitable<boot_clock::time_point> until_extended(core_ptr core, detail::session_record_ptr record,
+                                                       boot_clock::time_point beyond) {
+    detail::there(core, "session");
+    do {
+        const detail::reply r = co_await detail::wait_extended(core, record, beyond);
+        if (r.code) throw error(r.code, "session");
+    } while (record->leased_until() <= beyond);
+    co_return record->leased_until();
+}
+
 }  // namespace
 
 asio::awaitable<void> session_hold::confirmed() const { return until_confirmed(core_, hold_); }
@@ -178,6 +188,9 @@ boot_clock::time_point session::leased_until() const noexcept {
 }
 
 asio::awaitable<std::error_code> session::ended() const { return until_over(core_, session_); }
+asio::awaitable<boot_clock::time_point> session::lease_extended(boot_clock::time_point beyond) const {
+    return until_extended(core_, session_, beyond);
+}
 
 session_hold session::hold(std::string path) const {
     return path.empty() ? hold_nodes({}) : hold_nodes({&path, 1});

@@ -48,6 +48,11 @@ public:
     /// zk_errc::auth_failed.
     asio::awaitable<std::error_code> ended() const;
 
+    /// *Completes when* leased_until() is later than `beyond`, at once if it is already, with leased_until(). While no
+    /// session_hold exists, that may never be.
+    /// *Fails with* the reason for the end of the session, see ended().
+    asio::awaitable<boot_clock::time_point> lease_extended(boot_clock::time_point beyond) const;
+
     // ------------------------------------------------------------------------------------ for writers of recipes
 
     /// A hold on a node. Throws errc::invalid_path and errc::too_large. @param path of a node that this session owns;

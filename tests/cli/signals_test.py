@@ -373,6 +373,19 @@ class Terminal(support.CliTest):
         self.type("q")
         self.assertEqual(os.waitstatus_to_exitcode(self.wait(pid)), 0)
 
+    def test_how_often_in_a_directory_that_was_created_again(self):
+        first = self.hold()
+        pid = self.open("locks", "--watch", self.path, NO_COLOR="1")
+        self.read_until(" grants/s, 0 in ")
+        first.say()
+        self.assertEqual(first.end(), 0)
+        self.eventually(lambda: self.zklock("stat", self.path)[0] != 0)  # a container: the server removes it
+        second = self.hold()
+        self.read_until(" grants/s, 1 in ")
+        self.type("q")
+        self.assertEqual(os.waitstatus_to_exitcode(self.wait(pid)), 0)
+        second.say()
+
     def test_colours(self):
         pid = self.open("stat", "/")
         self.read_until("\x1b[2m")

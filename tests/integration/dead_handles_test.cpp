@@ -243,7 +243,11 @@ TEST_CASE("what guards return may be awaited when the guard is gone: the lock is
             "lock_guard.hpp revoke_requested", std::move(fourth), [](lock_guard& g) { return g.revoke_requested(); },
             errc::lock_released);
         lock_guard fifth = co_await m.acquire();
-        co_await when_dead("lock_guard.hpp release", std::move(fifth), [](lock_guard& g) { return g.release(); });
+        co_await when_dead(
+            "lock_guard.hpp lease_extended", std::move(fifth),
+            [](lock_guard& g) { return g.lease_extended(boot_clock::time_point::max()); }, errc::lock_released);
+        lock_guard sixth = co_await m.acquire();
+        co_await when_dead("lock_guard.hpp release", std::move(sixth), [](lock_guard& g) { return g.release(); });
     };
     with_client(body);
 }

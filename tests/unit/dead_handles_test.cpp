@@ -19,6 +19,7 @@ namespace {
 
 // Completes when the session is over, that is when the test is.
 asio::awaitable<void> session_ends(session s) {
+    co_await when_dead("session.hpp lease_extended", s, [](session& h) { return h.lease_extended({}); });
     co_await when_dead("session.hpp ended", s, [](session& h) { return h.ended(); });
 }
 

@@ -72,6 +72,7 @@ void list_sessions(token_list& all) {
     all.compiles<client>("client.hpp hand_over", [](auto& c) { return c.hand_over(); });
     all.compiles<session_events>("client.hpp next", [](auto& e) { return e.next(); });
     all.compiles<session>("session.hpp ended", [](auto& s) { return s.ended(); });
+    all.compiles<session>("session.hpp lease_extended", [](auto& s) { return s.lease_extended({}); });
     all.compiles<session_hold>("session.hpp confirmed", [](auto& h) { return h.confirmed(); });
     all.compiles<session_hold>("session.hpp lost", [](auto& h) { return h.lost(); });
     all.compiles<session_hold>("session.hpp run", [](auto& h) { return h.run(nothing); });
@@ -212,6 +213,7 @@ void list_locks(token_list& all) {
     all.compiles<lock_guard>("lock_guard.hpp lost", [](auto& g) { return g.lost(); });
     all.compiles<lock_guard>("lock_guard.hpp commit", [](auto& g) { return g.commit(transaction()); });
     all.compiles<lock_guard>("lock_guard.hpp run", [](auto& g) { return g.run(nothing); });
+    all.compiles<lock_guard>("lock_guard.hpp lease_extended", [](auto& g) { return g.lease_extended({}); });
     all.compiles<lock_guard>("lock_guard.hpp revoke_requested", [](auto& g) { return g.revoke_requested(); });
     all.compiles<lock_guard>("lock_guard.hpp release", [](auto& g) { return g.release(); });
     all.compiles<lock_claim>("lock_claim.hpp gone", [](auto& c) { return c.gone(); });

@@ -47,12 +47,15 @@ create_mode mode_of(service_type type) {
 asio::awaitable<void> remove_dead(client zk, std::string path) {
     back_off pauses = toolbox(zk).make_back_off();
     bool again = true;
+    std::int64_t czxid = 0;  // of the dead one's node: a later one may be of somebody who lives
     const auto remove = [&]() -> asio::awaitable<void> {
         again = false;
         const session on = co_await toolbox(zk).current_session("announce", path);
         co_await on.sync(path);  // a server that lags behind may not know the dead one's last write
         const std::optional<node_stat> seen = co_await on.exists(path);
         if (!seen || !seen->is_ephemeral() || seen->ephemeral_owner == on.id()) co_return;
+        if (czxid == 0) czxid = seen->czxid;
+        if (czxid != seen->czxid) co_return;
         try {
             co_await on.remove(path, seen->version);
         } catch (const error& e) {

@@ -61,14 +61,19 @@ public:
     /// Ends the claim for this reason, as if hold() had been lost: for each part of a claim that consists of claims.
     virtual void lose(loss_reason why) noexcept { hold().lose(why); }
 
-    /// Counts the bodies of lock_guard::run(), of which several may run under one claim.
-    void run_begins() noexcept { runs_.fetch_add(1, std::memory_order_relaxed); }
-    /// @param stopped the body was cancelled before the end of the lease: when the last body has ended, the claim is
-    /// lost.
-    void run_ends(bool stopped) noexcept {
-        if (stopped) stopped_.store(true, std::memory_order_relaxed);
-        const bool is_last = runs_.fetch_sub(1, std::memory_order_acq_rel) == 1;
-        if (is_last && stopped_.exchange(false, std::memory_order_relaxed)) lose(loss_reason::lease_ended);
+    /// A body with a stop margin begins, of which several may run under one claim. False: another one was stopped, so
+    /// the claim will be lost, and no further body may begin.
+    bool margin_begins() noexcept {
+        std::uint32_t now = with_margin_.load(std::memory_order_relaxed);
+        while (now < one_was_stopped)
+            if (with_margin_.compare_exchange_weak(now, now + 1, std::memory_order_acq_rel)) return true;
+        return false;
+    }
+    /// @param stopped the body was cancelled before the end of the lease: the claim is lost when the last of these
+    /// bodies has ended.
+    void margin_ends(bool stopped) noexcept {
+        if (stopped) with_margin_.fetch_or(one_was_stopped, std::memory_order_acq_rel);
+        if (with_margin_.fetch_sub(1, std::memory_order_acq_rel) == one_was_stopped + 1) lose(loss_reason::lease_ended);
     }
 
     /// Another client or an operator has asked for the lock back, see lock_guard::revoke_requested().
@@ -82,8 +87,8 @@ public:
     virtual asio::awaitable<void> gone() = 0;
 
 private:
-    std::atomic<bool> stopped_{false};
-    std::atomic<std::uint32_t> runs_{0};
+    static constexpr std::uint32_t one_was_stopped = std::uint32_t{1} << 31;
+    std::atomic<std::uint32_t> with_margin_{0};  // how many such bodies run, and that bit
 };
 
 namespace lock_detail {

@@ -1,5 +1,6 @@
 #include <zkasio/locks/lock_guard.hpp>
 
+#include <zkasio/coroutines/task_scope.hpp>
 #include <zkasio/locks/detail/lease_alarm.hpp>
 #include <zkasio/locks/detail/revocation_watch.hpp>
 #include <zkasio/recipe/toolbox.hpp>
@@ -92,11 +93,21 @@ void check_margin(const claim_ptr& claim, std::chrono::nanoseconds margin) {
 
 bool is_loss(loss_reason why) noexcept { return why != loss_reason::none && why != loss_reason::released; }
 
+// Under a lock with a stop margin: whether the body has begun, and whether it was stopped, or another one before.
+struct margin_run {
+    bool begun = false, stopped = false;
+};
+
 // Runs the body until it has ended, or is stopped before the end of the lease and has ended.
 asio::awaitable<void> run_with_margin(const claim_ptr& claim, const plain_body& body, std::chrono::nanoseconds margin,
-                                      bool& stopped) {
+                                      margin_run& run) {
     co_await lock_detail::until_longer_than(claim, margin);
-    if (is_loss(claim->hold().reason())) co_return;
+    const loss_reason lost = claim->reason();
+    if (lost == loss_reason::released) refuse_released("run", claim);
+    if (is_loss(lost)) co_return;
+    run.begun = claim->margin_begins();
+    run.stopped = !run.begun;
+    if (run.stopped) co_return;
     const lock_detail::lease_alarm alarm(claim, margin);
     bool finished = false;
     std::exception_ptr failed;
@@ -106,7 +117,7 @@ asio::awaitable<void> run_with_margin(const claim_ptr& claim, const plain_body& 
         failed = std::current_exception();
     }
     alarm.report();
-    stopped = !finished && alarm.stopped();
+    run.stopped = !finished && alarm.stopped();
     if (failed) std::rethrow_exception(failed);
 }
 
@@ -115,9 +126,9 @@ asio::awaitable<void> run_under(claim_ptr claim, bool released, plain_body body,
     if (released || claim->reason() == loss_reason::released) refuse_released("run", claim);
     if (!body) throw error(errc::invalid_argument, "run", claim->paths().front(), "the body is empty");
     check_margin(claim, margin);
-    bool stopped = false;
+    margin_run run;
     if (margin > std::chrono::nanoseconds::zero())
-        body = [&, inner = std::move(body)] { return run_with_margin(claim, inner, margin, stopped); };
+        body = [&, inner = std::move(body)] { return run_with_margin(claim, inner, margin, run); };
     asio::any_io_executor on;
     std::function<asio::awaitable<void>()> known = [&]() -> asio::awaitable<void> {
         on = co_await asio::this_coro::executor;
@@ -125,38 +136,69 @@ asio::awaitable<void> run_under(claim_ptr claim, bool released, plain_body body,
         if (!is_loss(claim->hold().reason())) co_await body();
     };
     std::exception_ptr failed;
-    claim->run_begins();
     try {
         co_await claim->hold().run(std::move(known));
     } catch (...) {
         failed = std::current_exception();
     }
-    claim->run_ends(stopped);
-    if (on) claim->body_ends(on);
     // A body may release the lock itself without an error. One that was stopped was cut off, whatever keeps the lock:
-    // another body, or another guard of its owner.
+    // another body, or another guard of its owner. One that was not is not told that the lock is given back behind it.
     loss_reason why = claim->hold().reason();
-    if (stopped && !is_loss(why)) why = loss_reason::lease_ended;
+    if (run.stopped && !is_loss(why)) why = loss_reason::lease_ended;
+    if (run.begun) claim->margin_ends(run.stopped);
+    if (on) claim->body_ends(on);
     if (is_loss(why))
         throw_with_body_failure(error(errc::lock_lost, "with_lock", lost_path(claim), to_string(why)), failed);
     if (failed) std::rethrow_exception(failed);
 }
 
+// The failure of a wait that ends with the lock.
+[[noreturn]] void throw_end(const claim_ptr& claim, std::string_view operation, const std::exception_ptr& failed) {
+    const loss_reason why = claim->hold().reason();
+    if (why == loss_reason::released) refuse_released(operation, claim);
+    if (why != loss_reason::none) throw error(errc::lock_lost, operation, lost_path(claim), to_string(why));
+    std::rethrow_exception(failed);
+}
+
 asio::awaitable<void> until_revoked(claim_ptr claim, bool released) {
     if (released) refuse_released("revoke_requested", claim);
     const lock_detail::revocation_watch watch(claim);
-    std::function<asio::awaitable<void>()> asked = [&] { return watch.asked(); };
+    plain_body asked = [&] { return watch.asked(); };
     std::exception_ptr failed;
     try {
         co_await claim->hold().run(std::move(asked));
     } catch (...) {
         failed = std::current_exception();
     }
-    if (!failed) co_return;
-    const loss_reason why = claim->hold().reason();
-    if (why == loss_reason::released) refuse_released("revoke_requested", claim);
-    if (why != loss_reason::none) throw error(errc::lock_lost, "revoke_requested", lost_path(claim), to_string(why));
-    std::rethrow_exception(failed);
+    if (failed) throw_end(claim, "revoke_requested", failed);
+}
+
+asio::awaitable<void> fire_when_lost(claim_ptr claim, one_shot_event over) {
+    co_await claim->hold().lost();
+    over.fire();
+}
+
+asio::awaitable<boot_clock::time_point> until_extended(claim_ptr claim, bool released, boot_clock::time_point beyond) {
+    if (released) refuse_released("lease_extended", claim);
+    boot_clock::time_point until{};
+    auto wait = [&](task_scope& tasks) -> asio::awaitable<void> {
+        const one_shot_event over = toolbox(claim->on()).make_one_shot_event();
+        tasks.spawn(fire_when_lost(claim, over));
+        plain_body extended = [&]() -> asio::awaitable<void> { co_await claim->on().lease_extended(beyond); };
+        co_await over.run_until(std::move(extended));
+        until = claim->held_until();
+        tasks.cancel();
+    };
+    std::exception_ptr failed;
+    try {
+        co_await with_task_scope(wait);
+    } catch (...) {
+        failed = std::current_exception();
+    }
+    if (failed || until <= beyond)  // or lost in the moment of the extension
+        throw_end(claim, "lease_extended",
+                  failed ? failed : std::make_exception_ptr(std::system_error(asio::error::operation_aborted)));
+    co_return until;
 }
 
 }  // namespace
@@ -207,5 +249,8 @@ asio::awaitable<void> lock_guard::run_body(std::function<asio::awaitable<void>()
 }
 
 asio::awaitable<void> lock_guard::revoke_requested() const { return until_revoked(claim_, is_released()); }
+asio::awaitable<boot_clock::time_point> lock_guard::lease_extended(boot_clock::time_point beyond) const {
+    return until_extended(claim_, is_released(), beyond);
+}
 
 }  // namespace zkasio

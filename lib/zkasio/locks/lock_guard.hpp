@@ -81,6 +81,11 @@ public:
     /// released with the last guard; this holds for revoke_requested(), too.
     asio::awaitable<loss_reason> lost() const;
 
+    /// *Completes when* held_until() is later than `beyond`, at once if it is already, with held_until(): with the
+    /// held_until() that is known, the next extension of the lease.
+    /// *Fails with* errc::lock_lost; errc::lock_released for a guard that was released or is empty.
+    asio::awaitable<boot_clock::time_point> lease_extended(boot_clock::time_point beyond) const;
+
     /// Applies the transaction if, and only if, the lock is still held when the servers apply the transaction: checks
     /// of the lock's nodes precede its steps. If the servers say that a node is gone, held() is false from then on.
     /// *Fails with* errc::lock_lost; errc::lock_released for a guard that was released or is empty;
@@ -95,8 +100,9 @@ public:
     /// If a lease is not renewed, the body is cancelled when the lease ends: another contender can get the lock while
     /// the body still ends. With a `stop_margin`, the body is cancelled this time before the end of a lease that was
     /// not renewed, and so has this time to end while it still owns the lock: held() stays true, and commit() goes on.
-    /// If the body ends by the cancellation, the lock is lost when it has ended: loss_reason::lease_ended. A body that
-    /// completes nevertheless in time has completed. Reported as a lock_stop_report. A connection that is lost for
+    /// If the body ends by the cancellation, the lock is lost when it has ended, and with it all other bodies with a
+    /// margin: loss_reason::lease_ended. No further one begins. A body that completes nevertheless in time has completed.
+    /// While the lease has no more than the margin left, a body waits for a longer lease before it begins. Reported as a lock_stop_report. A connection that is lost for
     /// longer than about a third of the session timeout less the margin stops the body.
     /// *Fails with* errc::lock_released for a guard that was released or is empty, also if it is released before run()
     /// is awaited; errc::invalid_argument for a margin that is negative or larger than a quarter of the session

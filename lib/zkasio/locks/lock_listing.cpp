@@ -88,7 +88,8 @@ asio::awaitable<void> read_queue(client zk, std::string directory, lock_listing&
 
 // The first contender in `locks` creates its leases, and then waits until there are no more leases than permits. So
 // while its turn is not over, the newest leases may be of a contender that still waits: then they are no permits. The
-// leases of one request are created one behind another; between those of two requests, a node in `locks` was removed.
+// leases of one request are created one behind another, unless another client writes in between; between those of two
+// requests, a node in `locks` was removed.
 void drop_those_that_wait(std::vector<contender_info>& leases, const contender_info& first) {
     std::int64_t next = 0;  // the czxid of the lease that was dropped last
     while (!leases.empty()) {

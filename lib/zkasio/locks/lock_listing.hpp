@@ -32,7 +32,8 @@ struct ZKASIO_EXPORT lock_listing {
     std::string path;
     bool exists = true;
     lock_directory_kind kind = lock_directory_kind::empty;
-    /// In the order of arrival; of a semaphore, those with a permit first.
+    /// In the order of arrival; of a semaphore, those with a permit first. A request for several permits that waits may
+    /// seem to have all but one of them.
     std::vector<contender_info> contenders;
     std::vector<std::string> foreign;  ///< names of children that are contenders for no kind of lock
 

@@ -60,7 +60,9 @@ asio::awaitable<lock_guard> downgraded(client zk, lock_spec_ptr spec, std::strin
         throw error(errc::invalid_argument, "downgrade", path,
                     "not a writer's guard of this lock and this client, or one of a lock_owner");
     if (!writing.held()) throw error(errc::lock_lost, "downgrade", writing.path(), why_not_held(writing.reason()));
-    std::shared_ptr<lock_claim> reading = co_await claim->downgrade(with_data(spec, claim->asked().spec->data));
+    const lock_spec& asked = *claim->asked().spec;
+    if (asked.has_own_data) spec = with_data(spec, asked.data);
+    std::shared_ptr<lock_claim> reading = co_await claim->downgrade(spec);
     co_return lock_guard(std::move(reading), zk.keep_open());
 }
 

@@ -169,6 +169,12 @@ asio::awaitable<reply> wait_idle(core_ptr c) {
                   [](core& on, op_id id, receiver to) { on.wait_idle(id, std::move(to)); });
 }
 
+asio::awaitable<reply> wait_extended(core_ptr c, session_record_ptr s, boot_clock::time_point beyond) {
+    return bridge(std::move(c), as_result<reply>(), [s = std::move(s), beyond](core& on, op_id id, receiver to) {
+        on.wait_extended(id, *s, beyond, std::move(to));
+    });
+}
+
 asio::awaitable<reply> wait_event(core_ptr c, event_subscription_ptr s) {
     return bridge(std::move(c), as_result<reply>(), [s = std::move(s)](core& on, op_id id, receiver to) {
         on.events().wait(id, s, std::move(to));

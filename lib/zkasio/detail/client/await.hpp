@@ -25,6 +25,7 @@ asio::awaitable<wait_end> wait_for(core_ptr c, one_shot_ptr on);
 asio::awaitable<void> wait_for_or_throw(core_ptr c, one_shot_ptr on);
 asio::awaitable<reply> wait_closed(core_ptr c);
 asio::awaitable<reply> wait_idle(core_ptr c);
+asio::awaitable<reply> wait_extended(core_ptr c, session_record_ptr s, boot_clock::time_point beyond);
 asio::awaitable<reply> wait_event(core_ptr c, event_subscription_ptr s);
 
 /// Runs `f` on the strand, now if this is the strand. Never throws: without memory to queue `f`, `f` is lost.

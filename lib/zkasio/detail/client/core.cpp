@@ -112,6 +112,14 @@ void core::begin_task(asio::awaitable<void> task, std::shared_ptr<background_wor
     });
 }
 
+void core::wait_extended(op_id id, session_record& s, boot_clock::time_point beyond, receiver to) {
+    if (s.over) return waits_.wait(id, s.ended, std::move(to));
+    if (!s.extended) s.extended = std::make_shared<one_shot_state>();
+    const one_shot_ptr on = s.extended;
+    waits_.wait(id, on, std::move(to));
+    if (s.leased_until() > beyond) waits_.fire(std::exchange(s.extended, nullptr));  // tells all: each looks for itself
+}
+
 std::shared_ptr<const void> core::begin_work() {
     struct work {
         work(core_ptr c, background_work::piece p) : on(std::move(c)), piece(std::move(p)) {}

@@ -87,6 +87,8 @@ public:
     bool run_until_closed(asio::awaitable<void> task);
     /// See client::idle().
     void wait_idle(op_id id, receiver to) { waits_.wait(id, work_.over(), std::move(to)); }
+    /// One step of session::lease_extended(): to be repeated until the lease ends later than `beyond`.
+    void wait_extended(op_id id, session_record& s, boot_clock::time_point beyond, receiver to);
     /// Work in the background that ends with the returned object, on any thread.
     std::shared_ptr<const void> begin_work();
     /// See find_nodes().
@@ -163,6 +165,7 @@ private:
 
     // core_end.cpp
     void end_session();
+    void fire_end(session_record& of, std::error_code why);
     void end_locals(session_record& of, std::error_code why);
     void continue_close();
     void finish_close(close_result how);

@@ -34,7 +34,7 @@ void core::end_session() {
     holds_.end_all(*ended, loss_reason::session_expired);
     requests_.end_watches(code);
     requests_.end(over, code);
-    waits_.fire(ended->ended, code);
+    fire_end(*ended, code);
     end_locals(*ended, code);
     if (renew) {
         requests_.feeds_disconnected();
@@ -44,6 +44,11 @@ void core::end_session() {
         requests_.feeds().closed(code);
         link_.stop_resolving();
     }
+}
+
+void core::fire_end(session_record& of, std::error_code why) {
+    waits_.fire(of.ended, why);
+    if (const one_shot_ptr waited = std::exchange(of.extended, nullptr)) waits_.fire(waited, why);
 }
 
 void core::end_locals(session_record& of, std::error_code why) {
@@ -64,7 +69,7 @@ void core::begin_close() {
     s.over.store(true, std::memory_order_release);
     holds_.end_all(s, loss_reason::closed);
     requests_.end_watches(errc::client_closed);
-    waits_.fire(s.ended, errc::client_closed);
+    fire_end(s, errc::client_closed);
     end_locals(s, errc::client_closed);
     requests_.feeds().closed(errc::client_closed);
     requests_.end_unsent(errc::client_closed);
@@ -92,6 +97,7 @@ bool core::begin_hand_over() {
 }
 
 std::optional<session_credentials> core::session_left() const {
+    if (forked()) return std::nullopt;  // another thread of the parent may have had the mutex
     const std::lock_guard lock(left_mutex_);
     return left_;
 }
@@ -168,7 +174,7 @@ bool core::left_behind() {
                       "this is a child process; the session goes on in the one that has forked it");
     holds_.end_all(s, loss_reason::forked);
     requests_.end_watches(errc::forked);
-    waits_.fire(s.ended, errc::forked);
+    fire_end(s, errc::forked);
     end_locals(s, errc::forked);
     requests_.feeds().closed(errc::forked);
     requests_.end_all(errc::forked);

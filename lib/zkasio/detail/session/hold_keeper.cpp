@@ -4,6 +4,7 @@
 #include <chrono>
 #include <map>
 #include <string>
+#include <utility>
 
 namespace zkasio::detail {
 namespace {
@@ -94,7 +95,8 @@ void hold_keeper::confirm(session_record& s) {
 
 void hold_keeper::lease_changed(session_record& s) {
     const time_point end = s.lease.end();
-    s.lease_end.store(end.time_since_epoch().count(), std::memory_order_release);
+    const boot_clock::rep before = s.lease_end.exchange(end.time_since_epoch().count(), std::memory_order_acq_rel);
+    if (s.extended && end.time_since_epoch().count() > before) waits_.fire(std::exchange(s.extended, nullptr));
     if (!s.unconfirmed.empty() && end > clock::now()) confirm(s);
 }
 

@@ -28,6 +28,7 @@ struct session_record {
 
     detail::lease lease;
     one_shot_ptr ended = std::make_shared<one_shot_state>();
+    one_shot_ptr extended;  // fired by the next extension of the lease, or the end; null: nobody waits
     // There may be very many holds, and most turns of the strand concern none of them. By their numbers:
     std::map<std::uint64_t, hold_ptr> holds;
     std::map<std::uint64_t, hold_ptr> unconfirmed;  // no lease has covered these yet; the others end with the lease

@@ -1,12 +1,11 @@
 #include <zkasio/locks/detail/lease_alarm.hpp>
 
+#include <zkasio/coroutines/result.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/structure_reports.hpp>
 
 #include <asio/dispatch.hpp>
 #include <asio/steady_timer.hpp>
-#include <asio/this_coro.hpp>
-#include <asio/use_awaitable.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -14,12 +13,11 @@
 
 namespace zkasio::lock_detail {
 
-// Nothing tells of a renewed lease, so it is looked at again at short intervals.
 asio::awaitable<void> until_longer_than(std::shared_ptr<lock_claim> claim, std::chrono::nanoseconds margin) {
-    asio::steady_timer pause(co_await asio::this_coro::executor);
-    while (claim->reason() == loss_reason::none && claim->held_until() - margin <= boot_clock::now()) {
-        pause.expires_after(claim->on().timeout() / 32);
-        co_await pause.async_wait(asio::use_awaitable);
+    while (claim->reason() == loss_reason::none) {
+        const boot_clock::time_point until = claim->held_until();
+        if (until - margin > boot_clock::now()) co_return;
+        co_await as_result(claim->on().lease_extended(until));  // if the session has ended, so has the lock
     }
 }
 

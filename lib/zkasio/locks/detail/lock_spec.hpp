@@ -26,6 +26,7 @@ struct lock_spec {
     create_options node;  // how a contender's node is created
     std::string key;      // the key of the lock's queue among a session's locals, see toolbox::local()
     bool directory_stays;
+    bool has_own_data = false;  // `data` are those of one acquire
 };
 using lock_spec_ptr = std::shared_ptr<const lock_spec>;
 
@@ -34,6 +35,7 @@ inline lock_spec_ptr with_data(lock_spec_ptr lock, const std::optional<std::stri
     if (!lock || !data) return lock;
     lock_spec own = *lock;
     own.data = *data;
+    own.has_own_data = true;
     return std::make_shared<const lock_spec>(std::move(own));
 }
 

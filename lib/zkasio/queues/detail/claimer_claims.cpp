@@ -246,7 +246,7 @@ void claimer::leave_out(const error& why, const std::vector<read_item>& batch) {
     });
     // The error is not about an item, but about a directory or a receipt.
     if (it == batch.end()) return free_.forget();
-    if (why.code() == zk_errc::node_exists) ++refusals_;  // another consumer was faster, not a producer or an operator
+    ++refusals_;
     free_.leave_out(it->name, batch.size());
 }
 

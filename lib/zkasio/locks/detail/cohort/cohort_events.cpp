@@ -157,8 +157,10 @@ void cohort::session_over(std::error_code why) noexcept {
 bool cohort::waits() noexcept {
     effects e;
     locked lock = mutex_.lock();
-    if (!lock || !place_ || current_) return false;
-    if (!first_ && state_ == place_state::has_lock) lose_place(e);
+    if (!lock || over_) return false;
+    const bool is_idle = place_ && !current_ && !first_;
+    if (!is_idle) return first_ != nullptr;
+    if (state_ == place_state::has_lock) lose_place(e);
     finish(std::move(lock), e);
     return true;
 }

@@ -328,7 +328,7 @@ void lock_queue::session_over(std::error_code why) noexcept {
 // The place of a semaphore's request is owned while the request waits.
 bool lock_queue::waits() noexcept {
     if (over_) return false;
-    return entering_ > 0 || order_.any_waiting() ||
+    return entering_ > 0 || !expected_nodes_.empty() || order_.any_waiting() ||
            order_.any_owner_excludes(lock_kind::exclusive, [](const contender& c) { return c.asked.keeps_place; });
 }
 
