@@ -6,6 +6,7 @@
 #include "testing/steps.hpp"
 
 #include <zkasio/locks/cohort_mutex.hpp>
+#include <zkasio/locks/multi_mutex.hpp>
 #include <zkasio/locks/mutex.hpp>
 #include <zkasio/locks/semaphore.hpp>
 #include <zkasio/testing/fake_ensemble.hpp>
@@ -15,6 +16,7 @@
 #include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 using namespace zkasio;
 using namespace zkasio::test;
@@ -103,6 +105,45 @@ TEST_CASE("hand_over: a guard that is destroyed meanwhile leaves no node", "[tes
         const bool was_dropped = !guard;
         ensemble.run(dropping.code());
         if (was_dropped) CHECK(ensemble.children("/lock").empty());
+    }
+}
+
+TEST_CASE("hand_over: an acquire that was cancelled at whichever moment leaves no node", "[testing]") {
+    const std::string kind = GENERATE("mutex", "multi_mutex", "semaphore");
+    CAPTURE(kind);
+    for (int turns = 0; turns < 60; ++turns) {
+        CAPTURE(turns);
+        fake_ensemble ensemble;
+        const client zk = ensemble.client(sessions_of_ten_seconds()), other = ensemble.client(sessions_of_ten_seconds());
+        std::vector<std::string> free{"/a"};
+        std::string taken = "/b";
+        lock_guard theirs;
+        std::optional<running> acquiring;
+        if (kind == "semaphore") {
+            free = {"/b/locks"};
+            taken = "/b/leases";
+            theirs = ensemble.run(semaphore(other, "/b", permits::fixed(2)).acquire(2));
+            acquiring.emplace(ensemble.get_executor(), hold(semaphore(zk, "/b", permits::fixed(2)).acquire(2)));
+        } else {
+            theirs = ensemble.run(mutex(other, "/b").acquire());
+            multi_mutex both(zk);
+            both.add(mutex(zk, "/a")).add(mutex(zk, "/b"));
+            acquiring.emplace(ensemble.get_executor(), hold(kind == "mutex" ? mutex(zk, "/b").acquire() : both.acquire()));
+        }
+        std::optional<session_credentials> left;
+        auto hand_over = [&]() -> asio::awaitable<void> {
+            co_await zk.connected();
+            co_await zkasio::test::turns(turns);
+            acquiring->cancel();
+            left = co_await zk.hand_over();
+        };
+        const running to_heir(ensemble.get_executor(), hand_over());
+        CHECK_FALSE(ensemble.run(to_heir.code()));
+        CHECK(left);
+        ensemble.run(acquiring->code());
+        for (const std::string& queue : free)
+            if (ensemble.exists(queue)) CHECK(ensemble.children(queue).empty());
+        CHECK(ensemble.children(taken).size() == theirs.paths().size());
     }
 }
 
