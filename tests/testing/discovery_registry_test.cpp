@@ -9,8 +9,11 @@
 #include <zkasio/error.hpp>
 #include <zkasio/testing/fake_ensemble.hpp>
 
+#include <asio/post.hpp>
+
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 using namespace zkasio;
@@ -42,6 +45,7 @@ TEST_CASE("registry: the node of a dead predecessor is replaced where that is as
     const registry at(zk, "/base");
     ensemble.run(zk.connected());
     const auto began = ensemble.now();
+    bool written = false;
     SECTION("replaced") {
         ensemble.run(announce(at, orders("10.0.0.2"), predecessor::is_dead, ours));
         CHECK(ensemble.now() - began < 1s);
@@ -49,6 +53,22 @@ TEST_CASE("registry: the node of a dead predecessor is replaced where that is as
     SECTION("waited for") {
         ensemble.run(announce(at, orders("10.0.0.2"), predecessor::may_live, ours));
         CHECK(ensemble.now() - began > 5s);
+    }
+    SECTION("written to between the look and the removal") {
+        ensemble.on_step([&](std::string_view what) {
+            if (what.find("exists /base/orders/a") == what.npos || std::exchange(written, true)) return;
+            asio::post(ensemble.context(), [&] { ensemble.set("/base/orders/a", "the last words"); });
+        });
+        ensemble.run(announce(at, orders("10.0.0.2"), predecessor::is_dead, ours));
+        CHECK(written);
+        CHECK(ensemble.now() - began < 5s);
+    }
+    SECTION("written to, and read from a server that lags") {
+        ensemble.lag();
+        ensemble.set("/base/orders/a", "the last words");
+        ensemble.run(announce(at, orders("10.0.0.2"), predecessor::is_dead, ours));
+        CHECK(ensemble.now() - began < 5s);
+        ensemble.lag(false);
     }
     SECTION("with an answer that is lost") {
         ensemble.lose_answer(zk, "remove");
