@@ -148,12 +148,15 @@ TEST_CASE("stop margin: no body begins on a lease that is about to end", "[testi
     int begun = 0, completed = 0;
     auto body = [&](lock_guard&) -> asio::awaitable<void> {
         ++begun;
-        co_await sleep_for(begun == 1 ? 24h : 0h);
+        co_await sleep_for(begun == 1 ? std::chrono::seconds(24h) : 1s);
         ++completed;
     };
     auto with_lock = [&]() -> asio::awaitable<void> {
         co_await cohort.with_lock(body, with_lock_options().stop_margin(2s));
     };
+    // A lock that was idle for a moment: the cohort has looked, and knows that no other client contends.
+    { const lock_guard guard = ensemble.run(cohort.acquire()); }
+    ensemble.run_for(100ms);
     const running first(ensemble.get_executor(), with_lock());
     ensemble.run_for(1s);
     std::vector<running> others;
