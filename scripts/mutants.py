@@ -109,7 +109,7 @@ class Suite:
 
     def run(self, program, cases, limit):
         """How the tests of a program fail, or `cases` of them; an empty text if they pass."""
-        environment = dict(os.environ, ZKASIO_SIM_SEEDS="50", ZKASIO_EXPLORE_SCHEDULES="2500")
+        environment = dict(os.environ, ZKASIO_SIM_SEEDS="50", ZKASIO_EXPLORE_SCHEDULES="300")
         try:
             done = subprocess.run([program, *cases, "-o", f"{program}.log"], capture_output=True, timeout=limit,
                                   cwd=self.scratch, env=environment)
