@@ -171,6 +171,29 @@ TEST_CASE("stop margin: no body begins on a lease that is about to end", "[testi
     CHECK(completed == 19);
 }
 
+TEST_CASE("stop margin: no body begins if the lock is released while it waits for a longer lease", "[testing]") {
+    fake_ensemble ensemble;
+    const client zk = ensemble.client(sessions_of_ten_seconds());
+    lock_guard guard = ensemble.run(mutex(zk, "/lock").acquire());
+    ensemble.run_for(5s);
+    ensemble.silence(zk);
+    while (guard.held_until() - boot_clock::now() > 1s) ensemble.run_for(100ms);
+    bool begun = false;
+    auto body = [&]() -> asio::awaitable<void> {
+        begun = true;
+        co_return;
+    };
+    auto run = [&]() -> asio::awaitable<void> { co_await guard.run(body, 2s); };
+    running waiting(ensemble.get_executor(), run());
+    ensemble.run_for(100ms);
+    CHECK_FALSE(waiting.ended());
+    running releasing(ensemble.get_executor(), guard.release());
+    CHECK(ensemble.run(waiting.code()) == errc::lock_released);
+    CHECK_FALSE(begun);
+    ensemble.let_in(zk);
+    ensemble.run(releasing.code());
+}
+
 TEST_CASE("stop margin: a body that needs longer is reported", "[testing]") {
     fake_ensemble ensemble;
     const auto seen = std::make_shared<recording_observer>();

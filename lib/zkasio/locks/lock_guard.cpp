@@ -1,5 +1,6 @@
 #include <zkasio/locks/lock_guard.hpp>
 
+#include <zkasio/coroutines/result.hpp>
 #include <zkasio/coroutines/task_scope.hpp>
 #include <zkasio/locks/detail/lease_alarm.hpp>
 #include <zkasio/locks/detail/revocation_watch.hpp>
@@ -93,6 +94,17 @@ void check_margin(const claim_ptr& claim, std::chrono::nanoseconds margin) {
 
 bool is_loss(loss_reason why) noexcept { return why != loss_reason::none && why != loss_reason::released; }
 
+asio::awaitable<boot_clock::time_point> until_extended(claim_ptr claim, bool released, boot_clock::time_point beyond);
+
+// Until the lease has more than the margin left, or the lock is lost or released.
+asio::awaitable<void> until_longer_than(const claim_ptr& claim, std::chrono::nanoseconds margin) {
+    while (claim->reason() == loss_reason::none) {
+        const boot_clock::time_point until = claim->held_until();
+        if (until - margin > boot_clock::now()) co_return;
+        co_await as_result(until_extended(claim, false, until));
+    }
+}
+
 // Under a lock with a stop margin: whether the body has begun, and whether it was stopped, or another one before.
 struct margin_run {
     bool begun = false, stopped = false;
@@ -101,7 +113,7 @@ struct margin_run {
 // Runs the body until it has ended, or is stopped before the end of the lease and has ended.
 asio::awaitable<void> run_with_margin(const claim_ptr& claim, const plain_body& body, std::chrono::nanoseconds margin,
                                       margin_run& run) {
-    co_await lock_detail::until_longer_than(claim, margin);
+    co_await until_longer_than(claim, margin);
     const loss_reason lost = claim->reason();
     if (lost == loss_reason::released) refuse_released("run", claim);
     if (is_loss(lost)) co_return;

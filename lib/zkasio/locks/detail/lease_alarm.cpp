@@ -1,6 +1,5 @@
 #include <zkasio/locks/detail/lease_alarm.hpp>
 
-#include <zkasio/coroutines/result.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/structure_reports.hpp>
 
@@ -12,14 +11,6 @@
 #include <utility>
 
 namespace zkasio::lock_detail {
-
-asio::awaitable<void> until_longer_than(std::shared_ptr<lock_claim> claim, std::chrono::nanoseconds margin) {
-    while (claim->reason() == loss_reason::none) {
-        const boot_clock::time_point until = claim->held_until();
-        if (until - margin > boot_clock::now()) co_return;
-        co_await as_result(claim->on().lease_extended(until));  // if the session has ended, so has the lock
-    }
-}
 
 // The timer lives on the strand.
 struct lease_alarm::state : std::enable_shared_from_this<state> {

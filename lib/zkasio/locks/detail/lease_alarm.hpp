@@ -4,16 +4,10 @@
 #include <zkasio/locks/lock_claim.hpp>
 #include <zkasio/recipe/one_shot_event.hpp>
 
-#include <asio/awaitable.hpp>
-
 #include <chrono>
 #include <memory>
 
 namespace zkasio::lock_detail {
-
-/// *Completes when* the lease of the lock has more than `margin` left. While the lease is not renewed, that may take
-/// until the lock is lost: to be awaited within session_hold::run().
-asio::awaitable<void> until_longer_than(std::shared_ptr<lock_claim> claim, std::chrono::nanoseconds margin);
 
 /// Stops a body some time before the lease of its lock ends, unless the lease is renewed before: lock_guard::run() with
 /// a stop margin.
