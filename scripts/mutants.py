@@ -169,13 +169,14 @@ class Suite:
         broken = directory / "zkasio" / mutant["file"]
         broken.parent.mkdir(parents=True)
         broken.write_text(text.replace(mutant["before"], mutant["after"]))
+        attempted = lambda objects: self.run(self.link(objects, f"mutant-{number}.x"), cases, limit)
         if source.suffix == ".hpp":
-            return self.run(self.link(self.objects_of(mutant["test"], before=[directory]), f"mutant-{number}.x"), cases, limit)
+            return attempted(self.objects_of(mutant["test"], before=[directory]))
         test = self.objects_of(mutant["test"])
-        how = self.run(self.link([self.compiler.compile(broken, "zkasio"), *test], f"mutant-{number}.x"), cases, limit)
+        how = attempted([self.compiler.compile(broken, "zkasio"), *test])
         unit = None if how else self.unit_of(source, broken, directory)
         if unit:
-            how = self.run(self.link([self.compiler.compile(unit, "zkasio"), *test], f"mutant-{number}.x"), cases, limit)
+            how = attempted([self.compiler.compile(unit, "zkasio"), *test])
         return how
 
     def judge(self, mutant, number):

@@ -48,8 +48,8 @@ class Instance:
     def __init__(self, options, name, port, store):
         self.name, self.port = name, port
         self.command = [options.server, "--connect", options.connect, "--root", options.root, "--store", store,
-                        "--name", name, "--port", str(port), "--session-timeout", str(options.session_timeout), "--bank-time", "1200",
-                        "--settle-every", "4000", "--demo"]
+                        "--name", name, "--port", str(port), "--session-timeout", str(options.session_timeout),
+                        "--bank-time", "1200", "--settle-every", "4000", "--demo"]
         self.process = None
         self.told_to_end = False
 

@@ -16,8 +16,8 @@ public:
     /// strand.
     virtual void session_over(std::error_code why) noexcept = 0;
 
-    /// client::hand_over() is about to leave the session to another process: removes in the background the nodes that no
-    /// user owns. True: there are others, of a contender that waits. On the strand.
+    /// client::hand_over() is about to leave the session to another process: removes in the background the nodes that
+    /// no user owns. True: there are others, of a contender that waits. On the strand.
     virtual bool waits() noexcept { return false; }
 
     /// The event loop is being destroyed, and nothing will ever complete: release everything that refers to this

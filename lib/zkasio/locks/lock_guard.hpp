@@ -101,9 +101,10 @@ public:
     /// the body still ends. With a `stop_margin`, the body is cancelled this time before the end of a lease that was
     /// not renewed, and so has this time to end while it still owns the lock: held() stays true, and commit() goes on.
     /// If the body ends by the cancellation, the lock is lost when it has ended, and with it all other bodies with a
-    /// margin: loss_reason::lease_ended. No further one begins. A body that completes nevertheless in time has completed.
-    /// While the lease has no more than the margin left, a body waits for a longer lease before it begins. Reported as a lock_stop_report. A connection that is lost for
-    /// longer than about a third of the session timeout less the margin stops the body.
+    /// margin: loss_reason::lease_ended. No further one begins. A body that completes nevertheless in time has
+    /// completed. While the lease has no more than the margin left, a body waits for a longer lease before it begins.
+    /// Reported as a lock_stop_report. A connection that is lost for longer than about a third of the session timeout
+    /// less the margin stops the body.
     /// *Fails with* errc::lock_released for a guard that was released or is empty, also if it is released before run()
     /// is awaited; errc::invalid_argument for a margin that is negative or larger than a quarter of the session
     /// timeout: leases are renewed at intervals of a quarter. The body does not begin then.

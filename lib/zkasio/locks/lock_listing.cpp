@@ -53,8 +53,8 @@ const marker* marker_of(std::string_view name) noexcept {
     return found == markers.end() ? nullptr : &*found;
 }
 
-// The queue of one directory. Nodes of all kinds get their numbers from one counter, which wraps around: the numbers are
-// compared relative to the first one.
+// The queue of one directory. Nodes of all kinds get their numbers from one counter, which wraps around: the numbers
+// are compared relative to the first one.
 asio::awaitable<void> read_queue(client zk, std::string directory, lock_listing& list) {
     std::vector<std::string> children = co_await children_if_any(zk, directory);
     struct numbered {
