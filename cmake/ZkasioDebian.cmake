@@ -10,20 +10,6 @@ set(ZKASIO_DEBIAN_REVISION "1" CACHE STRING "What follows zkasio's version in th
 set(ZKASIO_DEBIAN_SUITE "unstable" CACHE STRING "Which Debian the packages are for, as their changelogs say")
 
 set(zkasio_debian_version "${PROJECT_VERSION}-${ZKASIO_DEBIAN_REVISION}")
-# The headers of libasio-dev have to be those of this very version; its Debian version has an epoch in front.
-execute_process(COMMAND dpkg-query -W -f "\${Version}" libasio-dev OUTPUT_VARIABLE zkasio_libasio
-    COMMAND_ERROR_IS_FATAL ANY)
-string(REGEX MATCH "^([0-9]+:)?([0-9]+[.][0-9]+)[.]([0-9]+)" zkasio_asio_of_debian "${zkasio_libasio}")
-set(zkasio_asio_epoch "${CMAKE_MATCH_1}")
-set(zkasio_asio_minor "${CMAKE_MATCH_2}")
-set(zkasio_asio_patch "${CMAKE_MATCH_3}")
-if(NOT "${zkasio_asio_minor}.${zkasio_asio_patch}" STREQUAL ZkasioAsio_VERSION)
-    message(FATAL_ERROR "libasio-dev is ${zkasio_libasio}, and the Asio that was found is ${ZkasioAsio_VERSION} "
-        "(${ZkasioAsio_INCLUDE_DIR})")
-endif()
-math(EXPR zkasio_asio_next "${zkasio_asio_patch} + 1")
-set(zkasio_libasio "libasio-dev (>= ${zkasio_asio_of_debian})"
-    "libasio-dev (<< ${zkasio_asio_epoch}${zkasio_asio_minor}.${zkasio_asio_next}~)")
 
 # ------------------------------------------------------------------------------------- what is said of all packages
 set(CPACK_GENERATOR DEB)
@@ -81,81 +67,123 @@ function(zkasio_debian_package component name section summary text)
     endif()
     install(FILES ${zkasio_debian_dir}/copyright ${zkasio_debian_dir}/changelog.Debian.gz
         ${zkasio_debian_dir}/changelog.gz DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${name} COMPONENT ${component})
-    if(EXISTS ${PROJECT_SOURCE_DIR}/cmake/debian/${component}.lintian-overrides.in)
-        configure_file(cmake/debian/${component}.lintian-overrides.in ${zkasio_debian_dir}/${name} @ONLY)
+    if(component MATCHES "zkasio-dev$")
+        configure_file(cmake/debian/dev.lintian-overrides.in ${zkasio_debian_dir}/${name} @ONLY)
         install(FILES ${zkasio_debian_dir}/${name} DESTINATION ${CMAKE_INSTALL_DATADIR}/lintian/overrides
             COMPONENT ${component})
     endif()
 endfunction()
 
-# ---------------------------------------------------------------------------------------------------- the packages
-set(zkasio_text "zkasio gives C++20 servers on standalone Asio what they need to act
-together through ZooKeeper: locks, elections, caches, group membership,
-service discovery and configuration, as coroutines that are cancelled when
-their session ends.")
-set(zkasio_abi ${zkasio_soversion})
+# ---------------------------------------------------------------------------------------------------- the libraries
 set(zkasio_same "(= ${zkasio_debian_version})")
 set(zkasio_at_least "(>= ${PROJECT_VERSION})")
 
-zkasio_debian_package(runtime libzkasio${zkasio_abi} libs
-    "ZooKeeper coordination for C++20 async servers - shared library"
-    "${zkasio_text}
+# zkasio_debian_of_file(FILE PACKAGE VERSION): which package has brought that file.
+function(zkasio_debian_of_file file package version)
+    execute_process(COMMAND dpkg-query -S ${file} OUTPUT_VARIABLE owner COMMAND_ERROR_IS_FATAL ANY)
+    string(REGEX REPLACE "[:,].*" "" owner "${owner}")
+    execute_process(COMMAND dpkg-query -W -f "\${Version}" ${owner} OUTPUT_VARIABLE of_owner COMMAND_ERROR_IS_FATAL ANY)
+    set(${package} ${owner} PARENT_SCOPE)
+    set(${version} "${of_owner}" PARENT_SCOPE)
+endfunction()
+
+# zkasio_debian_asio(DEPENDS): its headers have to be those of this very version.
+function(zkasio_debian_asio depends)
+    zkasio_debian_of_file(${ZkasioAsio_INCLUDE_DIR}/asio/version.hpp package version)
+    string(REGEX MATCH "^([0-9]+:)?([0-9]+[.][0-9]+)[.]([0-9]+)" upstream "${version}")
+    math(EXPR next "${CMAKE_MATCH_3} + 1")
+    set(${depends} "${package} (>= ${upstream})" "${package} (<< ${CMAKE_MATCH_1}${CMAKE_MATCH_2}.${next}~)" PARENT_SCOPE)
+endfunction()
+
+# Each library in packages of its own, which are alike.
+foreach(zkasio_library zkasio boost_zkasio)
+    if(NOT TARGET ${zkasio_library})
+        continue()
+    endif()
+    get_target_property(zkasio_abi ${zkasio_library} SOVERSION)
+    string(REPLACE "_" "-" zkasio_name lib${zkasio_library})
+    string(REGEX REPLACE "^.*-asio" "" zkasio_asio_version ${zkasio_abi})
+    if(zkasio_library STREQUAL "zkasio")
+        set(zkasio_sources_dir ${PROJECT_SOURCE_DIR})
+        set(zkasio_asio_name "standalone Asio")
+        set(zkasio_asio_at "Asio ${zkasio_asio_version}")
+        zkasio_debian_asio(zkasio_asio_depends)
+    else()
+        set(zkasio_sources_dir ${PROJECT_BINARY_DIR}/boost_zkasio)
+        set(zkasio_asio_name "Boost.Asio")
+        # The name of Boost's package has Boost's version.
+        zkasio_debian_of_file(${BoostZkasioAsio_INCLUDE_DIR}/boost/asio/version.hpp zkasio_asio_depends zkasio_asio_at)
+        string(REGEX MATCH "^[0-9]+[.][0-9]+" zkasio_asio_at "${zkasio_asio_at}")
+        set(zkasio_asio_at "Boost ${zkasio_asio_at}")
+    endif()
+    set(zkasio_runtime ${zkasio_name}${zkasio_abi})
+    set(zkasio_text "zkasio gives C++20 servers on ${zkasio_asio_name} what they need to act
+together through ZooKeeper: locks, elections, caches, group membership,
+service discovery and configuration, as coroutines that are cancelled when
+their session ends.")
+
+    zkasio_debian_package(${zkasio_library}-runtime ${zkasio_runtime} libs
+        "ZooKeeper coordination for servers on ${zkasio_asio_name} - shared library"
+        "${zkasio_text}
 .
 This package has the shared libraries of the core and of service
-discovery, built with Asio ${ZkasioAsio_VERSION}.")
-zkasio_debian_package(dev libzkasio-dev libdevel
-    "ZooKeeper coordination for C++20 async servers - development files"
-    "${zkasio_text}
+discovery, built with ${zkasio_asio_at}.")
+    zkasio_debian_package(${zkasio_library}-dev ${zkasio_name}-dev libdevel
+        "ZooKeeper coordination for servers on ${zkasio_asio_name} - development files"
+        "${zkasio_text}
 .
 This package has what programs are compiled with: headers, a CMake
 package, pkg-config files, and examples."
-    "libzkasio${zkasio_abi} ${zkasio_same}" ${zkasio_libasio})
-set(CPACK_DEBIAN_DEV_PACKAGE_SUGGESTS "nlohmann-json3-dev (>= 3.9)")
-install(FILES examples/tour.cpp examples/locks.cpp
-    DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/libzkasio-dev/examples COMPONENT dev)
+        "${zkasio_runtime} ${zkasio_same}" ${zkasio_asio_depends})
+    string(TOUPPER ${zkasio_library}-dev zkasio_key)
+    set(CPACK_DEBIAN_${zkasio_key}_PACKAGE_SUGGESTS "nlohmann-json3-dev (>= 3.9)")
+    install(FILES ${zkasio_sources_dir}/examples/tour.cpp ${zkasio_sources_dir}/examples/locks.cpp
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${zkasio_name}-dev/examples COMPONENT ${zkasio_library}-dev)
 
-if(ZKASIO_PROMETHEUS)
-    zkasio_debian_package(prometheus libzkasio-prometheus${zkasio_abi} libs
-        "Prometheus metrics of zkasio's clients - shared library"
-        "${zkasio_text}
+    if(TARGET ${zkasio_library}_prometheus)
+        zkasio_debian_package(${zkasio_library}-prometheus ${zkasio_name}-prometheus${zkasio_abi} libs
+            "Prometheus metrics of clients on ${zkasio_asio_name} - shared library"
+            "${zkasio_text}
 .
 This package has what offers the statistics of its clients to Prometheus."
-        "libzkasio${zkasio_abi} ${zkasio_at_least}")
-    zkasio_debian_package(prometheus-dev libzkasio-prometheus-dev libdevel
-        "Prometheus metrics of zkasio's clients - development files"
-        "${zkasio_text}
+            "${zkasio_runtime} ${zkasio_at_least}")
+        zkasio_debian_package(${zkasio_library}-prometheus-dev ${zkasio_name}-prometheus-dev libdevel
+            "Prometheus metrics of clients on ${zkasio_asio_name} - development files"
+            "${zkasio_text}
 .
 This package has what programs are compiled with that offer the
 statistics of its clients to Prometheus."
-        "libzkasio-prometheus${zkasio_abi} ${zkasio_same}" "libzkasio-dev ${zkasio_same}" prometheus-cpp-dev)
-endif()
+            "${zkasio_name}-prometheus${zkasio_abi} ${zkasio_same}" "${zkasio_name}-dev ${zkasio_same}"
+            prometheus-cpp-dev)
+    endif()
 
-if(ZKASIO_TLS)
-    zkasio_debian_package(tls libzkasio-tls${zkasio_abi} libs
-        "TLS for zkasio's clients - shared library"
-        "${zkasio_text}
+    if(TARGET ${zkasio_library}_tls)
+        zkasio_debian_package(${zkasio_library}-tls ${zkasio_name}-tls${zkasio_abi} libs
+            "TLS for ZooKeeper clients on ${zkasio_asio_name} - shared library"
+            "${zkasio_text}
 .
 This package has what encrypts connections to ZooKeeper, with OpenSSL."
-        "libzkasio${zkasio_abi} ${zkasio_at_least}")
-    zkasio_debian_package(tls-dev libzkasio-tls-dev libdevel
-        "TLS for zkasio's clients - development files"
-        "${zkasio_text}
+            "${zkasio_runtime} ${zkasio_at_least}")
+        zkasio_debian_package(${zkasio_library}-tls-dev ${zkasio_name}-tls-dev libdevel
+            "TLS for ZooKeeper clients on ${zkasio_asio_name} - development files"
+            "${zkasio_text}
 .
 This package has what programs are compiled with that encrypt their
 connections to ZooKeeper."
-        "libzkasio-tls${zkasio_abi} ${zkasio_same}" "libzkasio-dev ${zkasio_same}" libssl-dev)
-endif()
+            "${zkasio_name}-tls${zkasio_abi} ${zkasio_same}" "${zkasio_name}-dev ${zkasio_same}" libssl-dev)
+    endif()
 
-if(ZKASIO_TESTING)
-    zkasio_debian_package(testing-dev libzkasio-testing-dev libdevel
-        "ZooKeeper in memory, for tests of programs that use zkasio"
-        "${zkasio_text}
+    if(TARGET ${zkasio_library}_testing)
+        zkasio_debian_package(${zkasio_library}-testing-dev ${zkasio_name}-testing-dev libdevel
+            "ZooKeeper in memory, for tests of programs on ${zkasio_asio_name}"
+            "${zkasio_text}
 .
 This package has what tests of such programs are compiled with: an
 ensemble in memory with a clock of its own, proxies that cut connections,
 and throw-away servers. A static library."
-        "libzkasio-dev ${zkasio_same}")
-endif()
+            "${zkasio_name}-dev ${zkasio_same}")
+    endif()
+endforeach()
 
 if(TARGET zklock)
     zkasio_debian_package(zklock zklock admin
@@ -164,17 +192,22 @@ if(TARGET zklock)
 before anybody else can have the lock. It shows who holds and who waits,
 follows elections, and reads and writes nodes. Its locks are those of
 Apache Curator, kazoo and zkasio."
-        "libzkasio${zkasio_abi} ${zkasio_at_least}")
+        "libzkasio${zkasio_soversion} ${zkasio_at_least}")
 endif()
 
 # cpack does not build: the library and zklock only, not what else a build directory may be able to.
 set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)
 add_custom_target(zkasio_packages COMMAND ${CMAKE_CPACK_COMMAND} -B ${CMAKE_CURRENT_BINARY_DIR}/packages VERBATIM)
-foreach(target zkasio zkasio_discovery zkasio_prometheus zkasio_tls zkasio_testing zklock)
-    if(TARGET ${target})
-        add_dependencies(zkasio_packages ${target})
-    endif()
+foreach(library zkasio boost_zkasio)
+    foreach(target ${library} ${library}_discovery ${library}_prometheus ${library}_tls ${library}_testing)
+        if(TARGET ${target})
+            add_dependencies(zkasio_packages ${target})
+        endif()
+    endforeach()
 endforeach()
+if(TARGET zklock)
+    add_dependencies(zkasio_packages zklock)
+endif()
 # dpkg-shlibdeps looks here for libraries that are in no package yet.
-set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${CMAKE_CURRENT_BINARY_DIR})
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR} ${PROJECT_BINARY_DIR}/boost)
 include(CPack)

@@ -1,7 +1,7 @@
 # What `cmake --install` installs: the library, its public headers, the CMake package, the pkg-config file.
 #
-# Components: `runtime` (shared libraries that need nothing but the core's libraries), `dev` (what programs are compiled
-# with), and for each library that needs more, as prometheus: `prometheus` and `prometheus-dev`.
+# Components: `zkasio-runtime` (shared libraries that need nothing but the core's libraries), `zkasio-dev` (what programs
+# are compiled with), and for each library that needs more, as prometheus: `zkasio-prometheus`, `zkasio-prometheus-dev`.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -15,27 +15,27 @@ function(zkasio_install target export runtime dev)
     install(EXPORT ${export} NAMESPACE zkasio:: DESTINATION ${zkasio_package_dir} COMPONENT ${dev})
 endfunction()
 
-zkasio_install(zkasio zkasio-targets runtime dev)
+zkasio_install(zkasio zkasio-targets zkasio-runtime zkasio-dev)
 configure_package_config_file(cmake/zkasio-config.cmake.in zkasio-config.cmake
     INSTALL_DESTINATION ${zkasio_package_dir})
 write_basic_package_version_file(zkasio-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/zkasio-config.cmake ${CMAKE_CURRENT_BINARY_DIR}/zkasio-config-version.cmake
     cmake/FindZkasioAsio.cmake cmake/FindZkasioZooKeeper.cmake
-    DESTINATION ${zkasio_package_dir} COMPONENT dev)
+    DESTINATION ${zkasio_package_dir} COMPONENT zkasio-dev)
 
 # What is optional has targets files of its own, for find_package(zkasio) needs none of their libraries.
 if(ZKASIO_JSON)
-    zkasio_install(zkasio_json zkasio-json-targets runtime dev)
-    zkasio_install(zkasio_discovery zkasio-discovery-targets runtime dev)
+    zkasio_install(zkasio_json zkasio-json-targets zkasio-runtime zkasio-dev)
+    zkasio_install(zkasio_discovery zkasio-discovery-targets zkasio-runtime zkasio-dev)
 endif()
 if(ZKASIO_PROMETHEUS)
-    zkasio_install(zkasio_prometheus zkasio-prometheus-targets prometheus prometheus-dev)
+    zkasio_install(zkasio_prometheus zkasio-prometheus-targets zkasio-prometheus zkasio-prometheus-dev)
 endif()
 if(ZKASIO_TESTING)
-    zkasio_install(zkasio_testing zkasio-testing-targets testing testing-dev)
+    zkasio_install(zkasio_testing zkasio-testing-targets zkasio-testing zkasio-testing-dev)
 endif()
 if(ZKASIO_TLS)
-    zkasio_install(zkasio_tls zkasio-tls-targets tls tls-dev)
+    zkasio_install(zkasio_tls zkasio-tls-targets zkasio-tls zkasio-tls-dev)
 endif()
 
 # The pkg-config file finds the prefix from where it lies itself, so the installed tree can be moved.
@@ -77,7 +77,7 @@ if(zkasio_type STREQUAL "STATIC_LIBRARY")
     set(zkasio_pc_libs " ${ZkasioZooKeeper_LINK_FLAGS}")
 endif()
 configure_file(cmake/zkasio.pc.in zkasio.pc @ONLY)
-install(FILES ${CMAKE_CURRENT_BINARY_DIR}/zkasio.pc DESTINATION ${zkasio_pc_dir} COMPONENT dev)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/zkasio.pc DESTINATION ${zkasio_pc_dir} COMPONENT zkasio-dev)
 
 # zkasio_pc(PART COMPONENT DESCRIPTION [PACKAGE...]): zkasio-PART.pc, which needs other pkg-config PACKAGEs as well.
 function(zkasio_pc part component description)
@@ -87,14 +87,14 @@ function(zkasio_pc part component description)
     install(FILES ${CMAKE_CURRENT_BINARY_DIR}/zkasio-${part}.pc DESTINATION ${zkasio_pc_dir} COMPONENT ${component})
 endfunction()
 if(ZKASIO_JSON)
-    zkasio_pc(discovery dev "Services and their instances, for zkasio")
+    zkasio_pc(discovery zkasio-dev "Services and their instances, for zkasio")
 endif()
 if(ZKASIO_PROMETHEUS)
-    zkasio_pc(prometheus prometheus-dev "Prometheus metrics of zkasio's clients" prometheus-cpp-core)
+    zkasio_pc(prometheus zkasio-prometheus-dev "Prometheus metrics of zkasio's clients" prometheus-cpp-core)
 endif()
 if(ZKASIO_TESTING)
-    zkasio_pc(testing testing-dev "For tests of programs that use zkasio")
+    zkasio_pc(testing zkasio-testing-dev "For tests of programs that use zkasio")
 endif()
 if(ZKASIO_TLS)
-    zkasio_pc(tls tls-dev "TLS for zkasio's clients" openssl)
+    zkasio_pc(tls zkasio-tls-dev "TLS for zkasio's clients" openssl)
 endif()

@@ -45,15 +45,30 @@ c++ -std=c++20 -Wall -Wextra -Werror tests/consumer/main.cpp -o with_pkg_config 
 # shellcheck disable=SC2046
 c++ -std=c++20 /usr/share/doc/libzkasio-dev/examples/tour.cpp -o tour $(pkg-config --cflags --libs zkasio)
 
+say "a program on Boost.Asio, with pkg-config"
+apt purge libzkasio-dev libasio-dev
+apt autoremove
+apt install libboost-zkasio-dev
+[ "$(pkg-config --modversion boost_zkasio)" = "$upstream" ] || fail "boost_zkasio.pc has not the version $upstream"
+# shellcheck disable=SC2046
+c++ -std=c++20 -Wall -Wextra -Werror for_boost/tests/consumer/main.cpp -o on_boost \
+    $(pkg-config --cflags --libs boost_zkasio)
+./on_boost
+
 say "programs, with find_package"
 # shellcheck disable=SC2086  # packages are several
 apt install $all nlohmann-json3-dev catch2
-cmake -S tests/consumer -B build > cmake.log 2>&1 || { cat cmake.log >&2; fail "find_package(zkasio)"; }
-cmake --build build --parallel "$(nproc)"
-for program in consumer host json_consumer discovery_consumer prometheus_consumer testing_consumer tls_consumer; do
-    "build/$program" || fail "$program"
-done
-readelf -d build/consumer | grep -q 'NEEDED.*libzkasio\.so\.' || fail "the consumer has not the packages' zkasio"
+consume() { # LIBRARY SOURCES
+    say "find_package($1)"
+    cmake -S "$2" -B "build_$1" > cmake.log 2>&1 || { cat cmake.log >&2; fail "find_package($1)"; }
+    cmake --build "build_$1" --parallel "$(nproc)"
+    for program in consumer host json_consumer discovery_consumer prometheus_consumer testing_consumer tls_consumer; do
+        "build_$1/$program" || fail "$program with $1"
+    done
+    readelf -d "build_$1/consumer" | grep -q "NEEDED.*lib$1\\.so\\." || fail "the consumer has not the packages' $1"
+}
+consume zkasio tests/consumer
+consume boost_zkasio for_boost/tests/consumer
 
 say "gone again"
 # shellcheck disable=SC2086

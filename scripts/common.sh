@@ -11,8 +11,11 @@ packages=("${build_packages[@]}" "${server_packages[@]}" "${cli_packages[@]}" ip
 # scripts/demo.sh needs no more than these.
 demo_packages=(g++ cmake ninja-build libasio-dev libzookeeper-st-dev libcli11-dev libfmt-dev nlohmann-json3-dev
     prometheus-cpp-dev librestinio-dev libsqlite3-dev python3 "${server_packages[@]}")
-# The library for Boost.Asio is made with these, too.
-boost_packages=(libboost1.81-dev)
+# The library for Boost.Asio is made with this one, too.
+boost_of() { # SUITE
+    if [ "$1" = bookworm ]; then echo libboost1.81-dev; else echo libboost-dev; fi  # bookworm's libboost-dev is 1.74
+}
+this_suite=$( (. /etc/os-release && echo "${VERSION_CODENAME:-}") 2> /dev/null || true)
 # Other libraries that share locks with ours: tests/interop.
 interop_packages=(default-jdk-headless libcurator-recipes-java libcurator-discovery-java golang-go
     golang-github-samuel-go-zookeeper-dev python3-kazoo)

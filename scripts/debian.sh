@@ -64,7 +64,7 @@ if [ -n "$bare" ]; then
 fi
 inside=${keep:-$work/$suite}
 needed=("${build_packages[@]}")
-[ -z "$with_packages" ] || needed+=("${package_packages[@]}")
+[ -z "$with_packages" ] || needed+=("${package_packages[@]}" "$(boost_of "$suite")")
 
 [ -e "$inside/usr/bin/cmake" ] || make_root "$inside" "${needed[@]}"
 

@@ -35,21 +35,21 @@ while [ $# -gt 0 ]; do
     shift
 done
 
-this_suite=$(. /etc/os-release && echo "${VERSION_CODENAME:-unknown}")
 suite=$this_suite
 [ -z "$release" ] || suite=$(suite_of "$release")
 [ -z "$release" ] || need_roots
 
 # ----------------------------------------------------------------------------------------------- the packages
+made_with=("${build_packages[@]}" "${package_packages[@]}" "$(boost_of "$suite")")
 if [ "$suite" = "$this_suite" ] && [ -z "$build_in" ]; then
-    packages=("${build_packages[@]}" "${package_packages[@]}")
+    packages=("${made_with[@]}")
     install_packages
     there=$root
     in_there() { env -C "$root" "$@"; }
 else
     if [ -z "$build_in" ]; then
         build_in=$work/build-$suite
-        make_root "$build_in" "${build_packages[@]}" "${package_packages[@]}"
+        make_root "$build_in" "${made_with[@]}"
     fi
     copy_project "$build_in"
     there=$build_in/zkasio
@@ -94,6 +94,7 @@ cp -r "$root/tests/consumer" "$clean/check/tests"
 cp "$root/examples/locks.cpp" "$clean/check/examples"
 cp -r "$root/examples/guide/start" "$clean/check/examples/guide"
 cp "$root/scripts/check_packages.sh" "$clean/check"
+cp -r "$there/build/packages/boost_zkasio" "$clean/check/for_boost"
 say "checking packages in a new Debian $suite"
 in_root "$clean" /check env DEBIAN_FRONTEND=noninteractive ./check_packages.sh
 say "packages for Debian $suite pass"

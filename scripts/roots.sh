@@ -55,12 +55,12 @@ make_root() {
     [ ! -e /etc/resolv.conf ] || cp --remove-destination "$(realpath /etc/resolv.conf)" "$dir/etc/resolv.conf"
 }
 
-# in_root DIR WHERE COMMAND...: runs it in the root DIR, there in the directory WHERE, with no locale nor TMPDIR that is
-# this machine's.
+# in_root DIR WHERE COMMAND...: runs it in the root DIR, there in the directory WHERE, with no locale, TMPDIR nor ccache
+# that is this machine's.
 in_root() {
     local dir=$1 where=$2
     shift 2
-    chroot "$dir" env -u TMPDIR -C "$where" LC_ALL=C.UTF-8 "$@"
+    chroot "$dir" env -u TMPDIR -u CMAKE_CXX_COMPILER_LAUNCHER -C "$where" LC_ALL=C.UTF-8 "$@"
 }
 
 # in_system DIR WHERE COMMAND...: the same, with what a running system has mounted: /proc, /sys, terminals, shared memory.
@@ -76,7 +76,7 @@ in_system() {
         mount -t devpts -o newinstance,ptmxmode=0666,mode=620,gid=5 devpts "$dir/dev/pts"
         ln -sf pts/ptmx "$dir/dev/ptmx"
         mount -t tmpfs -o mode=1777 tmpfs "$dir/dev/shm"
-        exec chroot "$dir" env -u TMPDIR -C "$where" LC_ALL=C.UTF-8 "$@"' "$@"
+        exec chroot "$dir" env -u TMPDIR -u CMAKE_CXX_COMPILER_LAUNCHER -C "$where" LC_ALL=C.UTF-8 "$@"' "$@"
 }
 
 # copy_project DIR: the sources of the project, into DIR/zkasio. Of an earlier copy stays what was built: CMake would

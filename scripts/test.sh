@@ -77,7 +77,7 @@ if in_plain interop; then more+=("${interop_packages[@]}"); fi
 if in_plain docs; then more+=("${docs_packages[@]}"); fi
 if has_mode clang || has_mode asan || has_mode tsan || has_mode libcxx; then more+=(clang-19 libclang-rt-19-dev); fi
 if has_mode libcxx; then more+=(libc++-19-dev libc++abi-19-dev); fi
-if has_mode boost; then more+=("${boost_packages[@]}"); fi
+if has_mode boost; then more+=("$(boost_of "$this_suite")"); fi
 install_packages "${more[@]}"
 if in_plain page; then
     # Not everywhere is there a Chromium to be had. In a shell of its own, which ends when it fails.

@@ -8,7 +8,8 @@ function(zkasio_boostify into)
     set(files CMakeLists.txt)
     foreach(pattern lib/*.cpp lib/*.hpp cmake/*.cmake cmake/*.in cmake/exports.map tests/CMakeLists.txt
             tests/support/* tests/unit/* tests/simulation/* tests/testing/* tests/integration/* tests/tls/*
-            tests/consumer/testing.cpp examples/span_observer.hpp)
+            tests/consumer/*.cpp tests/consumer/CMakeLists.txt examples/guide/start/* examples/tour.cpp examples/locks.cpp
+            examples/span_observer.hpp)
         file(GLOB_RECURSE found CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/${pattern}")
         list(APPEND files ${found})
     endforeach()
@@ -55,7 +56,7 @@ endfunction()
 # Adds the project boost_zkasio, with this one's options. Its tests are there where it is the only one: with both, each
 # name of a test would be there twice.
 macro(zkasio_add_boost)
-    foreach(option INSTALL WERROR JSON PROMETHEUS TLS TESTING)
+    foreach(option INSTALL DEBIAN WERROR JSON PROMETHEUS TLS TESTING)
         if(DEFINED ZKASIO_${option})
             set(BOOST_ZKASIO_${option} ${ZKASIO_${option}})
         endif()

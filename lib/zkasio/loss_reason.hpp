@@ -16,6 +16,9 @@ enum class loss_reason {
     forked,           ///< this is a child process: the parent process goes on holding
 };
 
+/// Whether it is no longer held, and was not given up on purpose.
+constexpr bool is_loss(loss_reason r) noexcept { return r != loss_reason::none && r != loss_reason::released; }
+
 constexpr std::string_view to_string(loss_reason r) noexcept {
     switch (r) {
         case loss_reason::none: return "held";

@@ -126,7 +126,7 @@ private:
 
     std::size_t lost_deliveries() const {
         return static_cast<std::size_t>(std::count_if(deliveries_.begin(), deliveries_.end(), [](const auto& d) {
-            return d->reason() != loss_reason::none && d->reason() != loss_reason::released;
+            return is_loss(d->reason());
         }));
     }
 

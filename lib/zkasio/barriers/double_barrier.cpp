@@ -119,7 +119,7 @@ asio::awaitable<void> double_barrier::run_inside(std::function<asio::awaitable<v
         failed = std::current_exception();
     }
     const loss_reason why = member->hold().reason();
-    if (why != loss_reason::none && why != loss_reason::released)
+    if (is_loss(why))
         throw_with_body_failure(error(errc::lock_lost, "run", self.path_, to_string(why)), failed);
     if (failed) std::rethrow_exception(failed);
     if (entry.member_) co_await entry.leave();

@@ -92,8 +92,6 @@ void check_margin(const claim_ptr& claim, std::chrono::nanoseconds margin) {
                     std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(most).count()) + " ms");
 }
 
-bool is_loss(loss_reason why) noexcept { return why != loss_reason::none && why != loss_reason::released; }
-
 asio::awaitable<boot_clock::time_point> until_extended(claim_ptr claim, bool released, boot_clock::time_point beyond);
 
 // Until the lease has more than the margin left, or the lock is lost or released.

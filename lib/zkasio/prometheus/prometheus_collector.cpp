@@ -128,7 +128,7 @@ void collect_locks(families& all, const lock_stats& s) {
     all.gauge("zkasio_locks_held", "Locks that are held.", s.held);
     for (std::size_t i = 0; i < s.ended.size(); ++i) {
         const auto why = static_cast<loss_reason>(i);
-        if (why == loss_reason::none || why == loss_reason::released) continue;
+        if (!is_loss(why)) continue;
         all.counter("zkasio_locks_lost_total", "Locks that were lost while they were held.", s.ended[i], "reason",
                     to_string(why));
     }

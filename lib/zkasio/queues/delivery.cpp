@@ -53,10 +53,7 @@ asio::awaitable<void> delivery::run_body(std::function<asio::awaitable<void>()> 
     require(claim, "run");
     if (!body) throw error(errc::invalid_argument, "run", claim->paths().front(), "the body is empty");
     if (claim->is_over()) throw error(errc::lock_released, "run", claim->paths().front());
-    const auto lost = [&] {
-        const loss_reason why = claim->hold().reason();
-        return why != loss_reason::none && why != loss_reason::released;
-    };
+    const auto lost = [&] { return is_loss(claim->hold().reason()); };
     std::exception_ptr failed;
     try {
         if (!lost()) co_await claim->hold().run(std::move(body));
