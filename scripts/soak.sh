@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The whole library for hours, in several processes, against three real servers that are killed, stopped, parted and
-# deprived of their disks. All processes write down what they get; a checker judges it at the end.
+# Most of the library for hours, in several processes, against three real servers that are killed, stopped, parted and
+# deprived of their disks. All processes write down what they get; a checker judges it at the end. What is left out:
+# tests/soak/README.md.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 # shellcheck source=scripts/common.sh

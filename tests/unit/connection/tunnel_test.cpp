@@ -14,8 +14,10 @@
 
 #include <netinet/in.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -66,6 +68,18 @@ channel_maker in_the_clear(channel_script& script) {
         return std::make_unique<clear_channel>(descriptor, script);
     };
 }
+
+// The head of a frame of ZooKeeper's.
+std::string length_of(std::uint32_t bytes) {
+    std::string head;
+    for (int shift = 24; shift >= 0; shift -= 8) head.push_back(static_cast<char>(bytes >> shift & 0xff));
+    return head;
+}
+
+std::string framed(const std::string& text) { return length_of(static_cast<std::uint32_t>(text.size())) + text; }
+
+// A request or an answer of that number, of 16 bytes.
+std::string numbered(std::uint32_t number) { return length_of(16) + length_of(number) + std::string(12, '\0'); }
 
 struct tunnel_rig {
     tunnel_rig() {
@@ -126,9 +140,9 @@ TEST_CASE("a tunnel lets nothing of the library's out before the handshake is ov
     CHECK_FALSE(t.wants_write());
     t.send();
     CHECK(rig.take(rig.network) == "secret");
-    REQUIRE(rig.put(rig.network, "answer"));
+    REQUIRE(rig.put(rig.network, framed("answer")));
     t.receive();
-    CHECK(rig.take(rig.library) == "answer");
+    CHECK(rig.take(rig.library) == framed("answer"));
     CHECK(rig.script.made == 1);
 }
 
@@ -201,6 +215,7 @@ TEST_CASE("a tunnel holds back what the library has no room for, and the end com
     t.receive();
     std::size_t sent = 0, got = 0;
     const std::string block(100'000, 'x');
+    REQUIRE(rig.put(rig.network, length_of(100'000'000)));
     for (int i = 0; i < 40; ++i) {
         while (rig.put(rig.network, block)) sent += block.size();
         t.receive();
@@ -245,14 +260,14 @@ TEST_CASE("a tunnel that cannot write tells what the peer has said before it hun
     tunnel& t = *rig.under_test;
     t.receive();
     REQUIRE(rig.put(rig.library, "request"));
-    REQUIRE(rig.put(rig.network, "last words"));
+    REQUIRE(rig.put(rig.network, framed("last words")));
     rig.script.writes = secure_channel::progress::failed;
     t.send();
     CHECK_FALSE(t.wants_write());
     CHECK(t.failure() == "");
     t.receive();
     CHECK(t.failure() == "as the script says");
-    CHECK(rig.take(rig.library) == "last words");
+    CHECK(rig.take(rig.library) == framed("last words"));
     CHECK(rig.take(rig.library) == "");
     CHECK_FALSE(rig.put(rig.library, "more"));
 }
@@ -264,12 +279,31 @@ TEST_CASE("a tunnel whose channel has to write before it can read waits until it
     t.receive();
     REQUIRE(t.at() == tunnel::stage::open);
     rig.script.reads = secure_channel::progress::needs_output;
-    REQUIRE(rig.put(rig.network, "answer"));
+    REQUIRE(rig.put(rig.network, framed("answer")));
     t.receive();
     CHECK(t.wants_write());
     CHECK(rig.take(rig.library) == "-");
     rig.script.reads = secure_channel::progress::done;
     t.receive();
     CHECK_FALSE(t.wants_write());
-    CHECK(rig.take(rig.library) == "answer");
+    CHECK(rig.take(rig.library) == framed("answer"));
+}
+
+TEST_CASE("a tunnel hangs up on a server whose answers are out of step, before the library reads them") {
+    tunnel_rig rig;
+    tunnel& t = *rig.under_test;
+    t.receive();
+    const std::string requests = framed("session") + numbered(7) + numbered(8);
+    REQUIRE(rig.put(rig.library, requests));
+    t.send();
+    CHECK(rig.take(rig.network) == requests);
+    const std::string first = framed("granted") + numbered(7);
+    REQUIRE(rig.put(rig.network, first));
+    t.receive();
+    CHECK(rig.take(rig.library) == first);
+    REQUIRE(rig.put(rig.network, numbered(9)));
+    t.receive();
+    CHECK(rig.take(rig.library) == "");
+    CHECK(t.failure() == "its answers are out of step with the requests");
+    CHECK_FALSE(t.holds_back());
 }

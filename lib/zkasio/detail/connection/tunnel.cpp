@@ -90,6 +90,10 @@ void tunnel::read() {
     dry_ = how != secure_channel::progress::done;
     if (how == secure_channel::progress::ended) end(sending_failure_);
     if (how == secure_channel::progress::failed) end(channel_->failure());
+    if (const char* const wrong = order_.received(incoming_)) {
+        incoming_ = {};
+        end(wrong);
+    }
 }
 
 // Whether all incoming data was delivered.
@@ -123,6 +127,7 @@ void tunnel::send() {
             const ssize_t n = ::recv(inner_.get(), outgoing_buffer_.data(), outgoing_buffer_.size(), MSG_DONTWAIT);
             if (n <= 0) return;
             outgoing_ = std::span<const char>(outgoing_buffer_).first(static_cast<std::size_t>(n));
+            order_.sent(outgoing_);
             more = outgoing_.size() == outgoing_buffer_.size();  // the library does not write during send()
         }
         const auto [how, bytes] = channel_->write(outgoing_);

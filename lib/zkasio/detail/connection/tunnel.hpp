@@ -1,6 +1,7 @@
 #pragma once
 
 #include <zkasio/detail/base/owned_descriptor.hpp>
+#include <zkasio/detail/connection/answer_order.hpp>
 #include <zkasio/detail/seam/secure_channel.hpp>
 
 #include <array>
@@ -21,7 +22,8 @@ namespace zkasio::detail {
 ///   that has left the network brings no further event;
 /// - send() follows each call that may have made the library write.
 ///
-/// No byte of the library's leaves before the handshake is over.
+/// No byte of the library's leaves before the handshake is over. A server whose answers are not in order is hung up on
+/// before the library reads them.
 class tunnel {
 public:
     enum class stage { connecting, handshake, open };
@@ -71,6 +73,7 @@ private:
     bool dry_ = false;           // nothing more from the network now
     bool receiving_over_ = false, told_ = false, sending_over_ = false;
     std::string failure_, sending_failure_;
+    answer_order order_;
     buffer incoming_buffer_, outgoing_buffer_;
     std::span<const char> incoming_, outgoing_;  // the unprocessed rest of the two buffers
 };

@@ -1,0 +1,76 @@
+// Which bytes of a server the C library may read.
+
+#include "support/catch.hpp"
+
+#include <zkasio/detail/connection/answer_order.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+
+using zkasio::detail::answer_order;
+
+namespace {
+
+std::string four_bytes(std::int64_t n) {
+    std::string bytes;
+    for (int shift = 24; shift >= 0; shift -= 8) bytes.push_back(static_cast<char>(n >> shift & 0xff));
+    return bytes;
+}
+
+std::string frame(const std::string& body) { return four_bytes(static_cast<std::int64_t>(body.size())) + body; }
+std::string of_number(std::int32_t number, std::size_t more = 12) {
+    return frame(four_bytes(number) + std::string(more, 'x'));
+}
+
+// What is wrong with the answers, "" for nothing, when each comes after all requests; in pieces of that many bytes.
+std::string wrong_with(const std::string& requests, const std::string& answers, std::size_t piece) {
+    answer_order order;
+    for (std::size_t at = 0; at < requests.size(); at += piece)
+        order.sent(std::span(requests).subspan(at, std::min(piece, requests.size() - at)));
+    const char* wrong = nullptr;
+    for (std::size_t at = 0; at < answers.size(); at += piece)
+        wrong = order.received(std::span(answers).subspan(at, std::min(piece, answers.size() - at)));
+    return wrong ? wrong : "";
+}
+
+const std::string begin = frame("a request for a session, of any length");
+const std::string granted = frame("");
+
+}  // namespace
+
+TEST_CASE("answers in the order of the requests are let through, in pieces of any size") {
+    const std::size_t piece = GENERATE(1, 2, 3, 4, 5, 7, 8, 16, 1000);
+    CHECK(wrong_with("", granted, piece) == "");
+    CHECK(wrong_with(begin + of_number(5) + of_number(6), granted + of_number(5) + of_number(6, 500), piece) == "");
+    // Numbers that the protocol has reserved come at any time: a notification, a ping, credentials, watches.
+    const std::string ping = of_number(-2), watches = of_number(-8), auth = of_number(-4, 50);
+    CHECK(wrong_with(begin + auth + watches + of_number(5) + ping,
+                     granted + ping + of_number(-1, 90) + of_number(5) + watches + auth, piece) == "");
+    // The library begins again with small numbers.
+    CHECK(wrong_with(begin + of_number(0x7fffffff) + of_number(1), granted + of_number(0x7fffffff) + of_number(1),
+                     piece) == "");
+}
+
+TEST_CASE("answers without a request, in another order, or of an incredible length are not let through") {
+    const std::size_t piece = GENERATE(1, 3, 4, 8, 1000);
+    const std::string out_of_step = "its answers are out of step with the requests";
+    const std::string requests = begin + of_number(5) + of_number(6);
+    CHECK(wrong_with(begin, granted + of_number(5), piece) == out_of_step);
+    CHECK(wrong_with(requests, granted + of_number(6), piece) == out_of_step);
+    CHECK(wrong_with(requests, granted + of_number(5) + of_number(5), piece) == out_of_step);
+    CHECK(wrong_with(requests, granted + of_number(5) + of_number(6) + of_number(7), piece) == out_of_step);
+    CHECK(wrong_with(requests, granted + of_number(-3), piece) == out_of_step);
+    CHECK(wrong_with(requests, granted + of_number(5, 11), piece) == "it sends a frame that is too short for an answer");
+    CHECK(wrong_with(requests, granted + four_bytes(0) + four_bytes(5), piece) ==
+          "it sends a frame that is too short for an answer");
+    const std::string too_long = "it sends a frame of more than 128 MiB";
+    CHECK(wrong_with(requests, four_bytes(answer_order::largest + 1), piece) == too_long);
+    CHECK(wrong_with(requests, granted + four_bytes(-1) + four_bytes(5), piece) == too_long);
+    CHECK(wrong_with(requests, granted + four_bytes(answer_order::largest) + four_bytes(5), piece) == "");
+    // What was wrong stays so, whatever follows.
+    CHECK(wrong_with(requests, granted + of_number(6) + of_number(5), piece) == out_of_step);
+}
