@@ -11,7 +11,7 @@ usage: scripts/explore.sh [RECIPE...] [--users N] [--faults N] [--late] [--toget
                           [--seconds S]
 
   RECIPE       mutex, shared_mutex, semaphore, multi_mutex, election, double_barrier, atomic_counter, work_queue (all)
-  --users N    so many users, of two clients in turn (3)
+  --users N    so many users, of two clients in turn (2)
   --faults N   each combination of so many faults at most (1): connections that break, sessions that expire, nodes that
                an operator deletes; each at any time
   --late       the turns of each user's executor are steps of their own
@@ -25,7 +25,7 @@ or which search did not end.
 USAGE
 }
 
-recipes=() users=3 faults=1 also='' seconds=600
+recipes=() users=2 faults=1 also='' seconds=600
 while [ $# -gt 0 ]; do
     case $1 in
         --help | -h) usage; exit 0 ;;

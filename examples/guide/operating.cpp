@@ -56,13 +56,14 @@ class printed_spans final : public spans::span_observer {
 
 // [acl]
 zkasio::client_options with_credential(std::string servers, std::string password) {
-    return zkasio::client_options(servers).auth("digest", "orders:" + password);
+    zkasio::client_options as_orders(servers);
+    as_orders.auth("digest", "orders:" + password);
+    as_orders.default_acl(zkasio::creator_all_acl());  // of all nodes that the client creates
+    return as_orders;
 }
 
 asio::awaitable<void> under_our_lock(zkasio::client zk) {
-    zkasio::mutex_options ours;
-    ours.acl(zkasio::creator_all_acl());  // only "orders", with that password, can queue, look or remove
-    const zkasio::mutex lock(zk, "/guide/ours", ours);
+    const zkasio::mutex lock(zk, "/guide/ours");  // only "orders", with that password, can queue, look or remove
     const zkasio::lock_guard guard = co_await lock.acquire();
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <zkasio/acl.hpp>
 #include <zkasio/asio_version.hpp>
 #include <zkasio/bytes.hpp>
 #include <zkasio/clock.hpp>
@@ -119,6 +120,11 @@ public:
         auth_.emplace_back(std::move(scheme), std::move(credential));
         return *this;
     }
+    /// The ACL of every node that this client creates without one of its own: by create(), and by all recipes whose
+    /// options name no other. open_acl() by default, as in ZooKeeper itself: any client may change or remove the nodes
+    /// of a lock. With `auth()` and `default_acl(creator_all_acl())`, only clients with the same credentials may.
+    /// `client`'s constructor throws for an empty ACL, or a NUL in an id.
+    client_options& default_acl(acl a) { default_acl_ = std::move(a); return *this; }
     /// Takes over this session instead of opening a new one. The client that had it has to be gone: without a server
     /// for 4/3 of the session's timeout, a client ends the session that it had.
     client_options& resume(session_credentials c) { resume_ = {std::move(c)}; return *this; }
@@ -159,6 +165,7 @@ public:
     suspension_policy suspension() const noexcept { return suspension_; }
     session_renewal renewal() const noexcept { return renewal_; }
     const std::vector<auth_info>& auth() const noexcept { return auth_; }
+    const acl& default_acl() const noexcept { return default_acl_; }
     const session_credentials* resume() const noexcept { return resume_.empty() ? nullptr : &resume_.front(); }
     const log_sink& log() const noexcept { return log_; }
     log_level log_least() const noexcept { return log_least_; }
@@ -174,6 +181,7 @@ private:
     suspension_policy suspension_ = suspension_policy::keep;
     session_renewal renewal_ = session_renewal::automatic;
     std::vector<auth_info> auth_;
+    acl default_acl_ = open_acl();
     std::vector<session_credentials> resume_;  // none or one
     log_sink log_;
     log_level log_least_ = log_level::info;

@@ -21,7 +21,7 @@ public:
     create_options() {}  // user-provided: g++ 12 destroys aggregate temporaries of a co_await expression twice
 
     create_options& mode(create_mode m) { mode_ = m; return *this; }
-    /// The ACL of this node and of parents created with it (open_acl()).
+    /// The ACL of this node and of parents created with it (client_options::default_acl()).
     create_options& acl(zkasio::acl a) { acl_ = std::move(a); return *this; }
     /// The time to live, for the two modes that have one: above 0, and at most 0xffffffffff ms.
     create_options& ttl(any_duration t) { ttl_ = t; return *this; }
@@ -38,7 +38,7 @@ public:
 
 private:
     create_mode mode_ = create_mode::persistent;
-    zkasio::acl acl_ = open_acl();
+    zkasio::acl acl_;  // empty: the client's
     std::chrono::milliseconds ttl_{0};
     missing_parents parents_ = missing_parents::fail;
     bool protection_ = false;

@@ -28,7 +28,23 @@ void operations::impl::prepare(const operations& on, command& c, std::string_vie
     validate(c.what, on.core_->chroot_length(), operation, checks);
 }
 
+namespace {
+
+void complete(create_request& r, const client_options& options) {
+    if (r.acl.empty()) r.acl = options.default_acl();
+}
+
+void complete(request& what, const client_options& options) {
+    if (auto* const one = std::get_if<create_request>(&what)) complete(*one, options);
+    if (auto* const several = std::get_if<multi_request>(&what))
+        for (multi_op& op : several->ops)
+            if (auto* const one = std::get_if<create_request>(&op)) complete(*one, options);
+}
+
+}  // namespace
+
 void operations::impl::bind(const operations& on, command& c) {
+    complete(c.what, on.core_->options());
     c.pinned = on.session_;
     c.patient = on.patient_;
     c.without_quorum = on.session_ ? no_quorum::waits : on.no_quorum_;

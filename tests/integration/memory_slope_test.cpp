@@ -57,8 +57,11 @@ struct world {
     client zk, other;
     fault_proxy& network;  // of `zk`
     std::string dir;
+    int round = 0;
 
-    std::string at(const char* name) const { return dir + name; }
+    // Another path in each round.
+    std::string at(const char* name) const { return dir + name + std::to_string(round); }
+    std::string cached() const { return dir + "/cached"; }
 };
 
 template <class T>
@@ -184,16 +187,16 @@ asio::awaitable<void> keep_a_node(world& w) {
 
 template <class Cache>
 asio::awaitable<void> open_and_close(world& w) {
-    const Cache cache(w.zk, w.at("/cached"));
+    const Cache cache(w.zk, w.cached());
     co_await cache.ready();
     co_await cache.close();
 }
 
 // A cache that lives on while nodes come and go.
 asio::awaitable<void> come_and_go(world& w) {
-    co_await w.other.create(w.at("/cached/child"), "data");
-    co_await w.other.set(w.at("/cached/child"), "more");
-    co_await w.other.remove(w.at("/cached/child"));
+    co_await w.other.create(w.cached() + "/child", "data");
+    co_await w.other.set(w.cached() + "/child", "more");
+    co_await w.other.remove(w.cached() + "/child");
 }
 
 asio::awaitable<void> set_config(world& w) {
@@ -265,7 +268,7 @@ std::vector<repeated> everything() {
 }
 
 asio::awaitable<void> repeat(world& w, const repeated& one, int times) {
-    for (int i = 0; i < times; ++i) co_await one.once(w);
+    for (int i = 0; i < times; ++i, ++w.round) co_await one.once(w);
 }
 
 double bytes_in_use() { return static_cast<double>(::mallinfo2().uordblks); }
@@ -288,9 +291,9 @@ TEST_CASE("memory: what is repeated takes no more and more of it", "[real-server
     auto body = [&](client zk) -> asio::awaitable<void> {
         const test_client other(co_await asio::this_coro::executor, options());
         const std::string dir = co_await fresh_directory(other, "memory_slope");
-        memory_slope::world w{zk, other, network, dir};
-        co_await other.create(w.at("/cached"));
-        const tree_cache lasting(zk, w.at("/cached"));
+        memory_slope::world w{zk, other, network, dir, 0};
+        co_await other.create(w.cached());
+        const tree_cache lasting(zk, w.cached());
         co_await lasting.ready();
         for (const memory_slope::repeated& one : all) {
             const double bytes_each = co_await memory_slope::slope(w, one);

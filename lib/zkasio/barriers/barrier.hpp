@@ -15,7 +15,7 @@ namespace zkasio {
 class ZKASIO_EXPORT barrier_options {
 public:
     barrier_options() {}
-    /// The ACL of the node, and of parents created with it (open_acl()).
+    /// The ACL of the node, and of parents created with it (client_options::default_acl()).
     barrier_options& acl(zkasio::acl entries) {
         acl_ = std::move(entries);
         return *this;
@@ -23,7 +23,7 @@ public:
     const zkasio::acl& acl() const noexcept { return acl_; }
 
 private:
-    zkasio::acl acl_ = open_acl();
+    zkasio::acl acl_;  // empty: the client's
 };
 
 /// A gate for any number of processes: closed as long as a node exists. Shared with Curator's DistributedBarrier and

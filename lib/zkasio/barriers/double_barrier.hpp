@@ -33,7 +33,8 @@ public:
         data_ = std::move(d).take();
         return *this;
     }
-    /// The ACL of all nodes that are created (open_acl()). Must let all members read, write and remove them.
+    /// The ACL of all nodes that are created (client_options::default_acl()). Must let all members read, write and
+    /// remove them.
     double_barrier_options& acl(zkasio::acl entries) {
         acl_ = std::move(entries);
         return *this;
@@ -46,7 +47,7 @@ public:
 private:
     bool exactly_ = false;
     std::string data_;
-    zkasio::acl acl_ = open_acl();
+    zkasio::acl acl_;  // empty: the client's
 };
 
 /// Lets a number of members, in any processes, begin together and end together: enter() waits until as many have come,

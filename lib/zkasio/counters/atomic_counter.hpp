@@ -37,7 +37,7 @@ public:
         receipts_ = std::move(directory);
         return *this;
     }
-    /// The ACL of the counter's node and of the receipts (open_acl()).
+    /// The ACL of the counter's node and of the receipts (client_options::default_acl()).
     counter_options& acl(zkasio::acl entries) {
         acl_ = std::move(entries);
         return *this;
@@ -57,7 +57,7 @@ public:
 
 private:
     config_format<std::int64_t> format_ = curator_long();
-    zkasio::acl acl_ = open_acl();
+    zkasio::acl acl_;  // empty: the client's
     std::string receipts_, promote_to_;
     int tries_ = 3;
 };

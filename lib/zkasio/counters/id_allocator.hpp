@@ -25,7 +25,7 @@ public:
     /// How many ids a process takes at a time (1000). All allocators of one path have the same number. Throws
     /// errc::invalid_argument for 0.
     id_options& block(std::uint32_t ids);
-    /// The ACL of the node (open_acl()).
+    /// The ACL of the node (client_options::default_acl()).
     id_options& acl(zkasio::acl entries) {
         acl_ = std::move(entries);
         return *this;
@@ -36,7 +36,7 @@ public:
 
 private:
     std::uint32_t block_ = 1000;
-    zkasio::acl acl_ = open_acl();
+    zkasio::acl acl_;  // empty: the client's
 };
 
 /// Numbers that no process is given twice, over all processes that name the same path: from 0 up, each process a block

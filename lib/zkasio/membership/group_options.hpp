@@ -18,8 +18,8 @@ public:
     group_options() {}
     /// group_names::curator by default.
     group_options& names(group_names n) { names_ = n; return *this; }
-    /// The ACL of the member's node and of directories created for it (open_acl()). It must let the other members read
-    /// it.
+    /// The ACL of the member's node and of directories created for it (client_options::default_acl()). It must let the
+    /// other members read it.
     group_options& acl(zkasio::acl a) { acl_ = std::move(a); return *this; }
 
     group_names names() const noexcept { return names_; }
@@ -27,7 +27,7 @@ public:
 
 private:
     group_names names_ = group_names::curator;
-    zkasio::acl acl_ = open_acl();
+    zkasio::acl acl_;  // empty: the client's
 };
 
 }  // namespace zkasio

@@ -47,7 +47,7 @@ public:
     partitioner_options& stop_margin(any_duration margin) { stop_margin_ = margin; return *this; }
     /// assign_in_turn() by default. The function may be called on any thread that the work runs on, one call at a time.
     partitioner_options& assignment(partition_assignment f) { assignment_ = std::move(f); return *this; }
-    /// The ACL of all nodes (open_acl()). It must let the other members read the nodes.
+    /// The ACL of all nodes (client_options::default_acl()). It must let the other members read the nodes.
     partitioner_options& acl(zkasio::acl a) { acl_ = std::move(a); return *this; }
 
     const std::string& id() const noexcept { return id_; }
@@ -63,7 +63,7 @@ private:
     std::optional<std::chrono::nanoseconds> settle_at_most_;
     std::chrono::nanoseconds stop_margin_{0};
     partition_assignment assignment_ = &assign_in_turn;
-    zkasio::acl acl_ = open_acl();
+    zkasio::acl acl_;  // empty: the client's
 };
 
 }  // namespace zkasio

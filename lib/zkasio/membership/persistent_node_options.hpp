@@ -21,7 +21,7 @@ public:
     /// For the modes with a time to live: how long the node stays when no client keeps it, see create_options::ttl().
     /// Use a second or more: the node is written to twice in that time, and ten times a second at most.
     persistent_node_options& ttl(any_duration t) { ttl_ = t; return *this; }
-    /// The ACL of the node and of parents created with it (open_acl()).
+    /// The ACL of the node and of parents created with it (client_options::default_acl()).
     persistent_node_options& acl(zkasio::acl a) { acl_ = std::move(a); return *this; }
     /// How missing parents are treated (missing_parents::create_container).
     persistent_node_options& parents(missing_parents p) { parents_ = p; return *this; }
@@ -34,7 +34,7 @@ public:
 private:
     create_mode mode_ = create_mode::ephemeral;
     std::chrono::milliseconds ttl_{0};
-    zkasio::acl acl_ = open_acl();
+    zkasio::acl acl_;  // empty: the client's
     missing_parents parents_ = missing_parents::create_container;
 };
 

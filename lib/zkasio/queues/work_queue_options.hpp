@@ -54,7 +54,7 @@ public:
         layout_ = std::move(nodes);
         return *this;
     }
-    /// The ACL of all nodes of the queue (open_acl()).
+    /// The ACL of all nodes of the queue (client_options::default_acl()).
     work_queue_options& acl(zkasio::acl entries) {
         acl_ = std::move(entries);
         return *this;
@@ -78,7 +78,7 @@ public:
 
 private:
     queue_layout layout_ = queue_layout::kazoo_locking();
-    zkasio::acl acl_ = open_acl();
+    zkasio::acl acl_;  // empty: the client's
     std::size_t most_items_ = 0;
     int most_deliveries_ = 0;
 };

@@ -181,6 +181,9 @@ public:
         std::vector<std::string> all;
         if (!kept) return all;
         if (kept->connections() > 0) all.push_back(std::to_string(kept->connections()) + " connections");
+        if (kept->sessions() > 0) all.push_back(std::to_string(kept->sessions()) + " sessions");
+        for (const std::string& path : kept->paths())
+            if (const auto node = kept->stat(path); node && node->ephemeral_owner != 0) all.push_back("node " + path);
         for (const std::string& path : kept->watched_paths()) all.push_back("watch of " + path);
         return all;
     }

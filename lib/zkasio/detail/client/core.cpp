@@ -22,6 +22,7 @@ void check_range(client_options::duration value, const char* name) {
 void check(const client_options& options) {
     for (const auth_info& a : options.auth())
         validate(add_auth_request{a.scheme(), a.credential()}, 0, "client options");
+    validate(set_acl_request{"/", options.default_acl(), any_version}, 0, "client options");
     check_range(options.session_timeout(), "session_timeout");
     // The C client waits 2/3 of what is asked for, in whole milliseconds, for the answer to its handshake.
     if (options.session_timeout() < std::chrono::milliseconds(100))

@@ -4,6 +4,7 @@
 #include <zkasio/queues/delivery.hpp>
 #include <zkasio/queues/detail/claimer.hpp>
 #include <zkasio/queues/detail/queue_spec.hpp>
+#include <zkasio/recipe/toolbox.hpp>
 
 #include <asio/awaitable.hpp>
 
@@ -16,7 +17,9 @@ namespace zkasio::queue_detail {
 /// What all copies of a work_queue share.
 struct queue_state {
     queue_state(client c, std::string path, work_queue_options options)
-        : zk(std::move(c)), what(std::make_shared<const queue_spec>(std::move(path), std::move(options))) {}
+        : zk(std::move(c)),
+          what(std::make_shared<const queue_spec>(
+              std::move(path), std::move(options.acl(acl(toolbox(zk).acl_or_default(options.acl())))))) {}
 
     /// The claimer ends on the strand, wherever the last queue object is destroyed.
     ~queue_state();

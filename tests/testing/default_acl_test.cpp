@@ -1,0 +1,136 @@
+// client_options::default_acl(): what is created without an ACL of its own has the client's, whoever creates it.
+
+#include "support/catch.hpp"
+#include "support/test_client.hpp"
+#include "testing/steps.hpp"
+
+#include <zkasio/acl.hpp>
+#include <zkasio/barriers/barrier.hpp>
+#include <zkasio/barriers/double_barrier.hpp>
+#include <zkasio/barriers/latch.hpp>
+#include <zkasio/config/config_value.hpp>
+#include <zkasio/counters/atomic_counter.hpp>
+#include <zkasio/counters/id_allocator.hpp>
+#include <zkasio/discovery/registry.hpp>
+#include <zkasio/election/leader_election.hpp>
+#include <zkasio/error.hpp>
+#include <zkasio/locks/cohort_mutex.hpp>
+#include <zkasio/locks/multi_mutex.hpp>
+#include <zkasio/locks/mutex.hpp>
+#include <zkasio/locks/semaphore.hpp>
+#include <zkasio/locks/shared_mutex.hpp>
+#include <zkasio/locks/slots.hpp>
+#include <zkasio/locks/unfair_mutex.hpp>
+#include <zkasio/membership/group.hpp>
+#include <zkasio/membership/persistent_node.hpp>
+#include <zkasio/modify.hpp>
+#include <zkasio/queues/work_queue.hpp>
+#include <zkasio/testing/fake_ensemble.hpp>
+#include <zkasio/transact/transact.hpp>
+#include <zkasio/transaction.hpp>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+using namespace zkasio;
+using namespace zkasio::test;
+using zkasio::testing::fake_ensemble;
+
+namespace {
+
+client_options of_ann() { return calm().auth("digest", "ann:secret").default_acl(creator_all_acl()); }
+
+// Each recipe creates what it needs, and holds it while `look` looks.
+asio::awaitable<void> create_with_everything(client zk) {
+    co_await zk.create("/plain");
+    create_options deep;
+    deep.parents(missing_parents::create_persistent);
+    co_await zk.create("/deep/down/here", "", deep);
+    co_await zk.create_or_set("/create_or_set", "");
+    transaction steps;
+    steps.create("/multi").create("/multi/child");
+    co_await zk.multi(steps);
+    auto unit_body = [](unit& u) -> asio::awaitable<void> {
+        u.create("/transact");
+        co_return;
+    };
+    co_await transact(zk, unit_body);
+}
+
+// Those that anybody may change, "" for none.
+asio::awaitable<std::string> open_nodes(client zk, std::vector<std::string> paths) {
+    std::string open;
+    for (const std::string& path : paths) {
+        if (path.starts_with("/zookeeper")) continue;
+        const auto of_node = co_await zk.get_acl(path);
+        if (of_node.acl != acl_of(acl_entry(permission::all, digest_user("ann", "secret")))) open += path + ' ';
+    }
+    co_return open;
+}
+
+}  // namespace
+
+TEST_CASE("default_acl: every node that the client and its recipes create has it", "[testing]") {
+    fake_ensemble ensemble;
+    const client zk = ensemble.client(of_ann());
+    ensemble.run(create_with_everything(zk));
+
+    const lock_guard one = ensemble.run(mutex(zk, "/mutex").acquire());
+    const lock_guard two = ensemble.run(cohort_mutex(zk, "/cohort_mutex").acquire());
+    const lock_guard three = ensemble.run(shared_mutex(zk, "/shared_mutex").acquire_shared());
+    const lock_guard four = ensemble.run(semaphore(zk, "/semaphore", permits::fixed(2)).acquire());
+    const lock_guard five = ensemble.run(unfair_mutex(zk, "/unfair/mutex").acquire());
+    multi_mutex both(zk);
+    both.add(mutex(zk, "/multi_mutex/a")).add(mutex(zk, "/multi_mutex/b"));
+    const lock_guard six = ensemble.run(both.acquire());
+    const leadership seven = ensemble.run(leader_election(zk, "/election").campaign());
+    ensemble.run(barrier(zk, "/barrier").set());
+    ensemble.run(atomic_counter(zk, "/counter").add(1));
+    ensemble.run(id_allocator(zk, "/ids").next());
+    ensemble.run(latch(zk, "/latch", 2).count_down("one"));
+    const work_queue jobs(zk, "/queue");
+    ensemble.run(jobs.put("job"));
+    const group_membership member = ensemble.run(group(zk, "/group").join("me"));
+    const persistent_node node(zk, "/persistent/node");
+    ensemble.run(node.created());
+    const config_format<std::string> as_it_is([](std::string_view text) { return std::string(text); },
+                                              [](const std::string& text) { return text; });
+    const config_value<std::string> value(zk, "/config/value", as_it_is);
+    ensemble.run(value.set("seven"));
+    const announcement announced = ensemble.run(registry(zk, "/services").announce(service_instance("orders")));
+
+    CHECK(ensemble.paths().size() > 35);
+    CHECK(ensemble.run(open_nodes(zk, ensemble.paths())) == "");
+
+    // Nobody else gets in, and who names an ACL has that.
+    const client stranger = ensemble.client(calm());
+    CHECK(ensemble.run(code_of(stranger.remove("/plain"))) == zk_errc::no_auth);
+    CHECK(ensemble.run(code_of(mutex(stranger, "/mutex").acquire())) == zk_errc::no_auth);
+    create_options readable;
+    readable.acl(read_only_acl());
+    ensemble.run(zk.create("/readable", "", readable));
+    CHECK(ensemble.run(zk.get_acl("/readable")).acl == read_only_acl());
+    ensemble.run(stranger.create("/open"));
+    CHECK(ensemble.run(stranger.get_acl("/open")).acl == open_acl());
+}
+
+TEST_CASE("default_acl: an ACL that no server would take is refused by the client's constructor", "[testing]") {
+    fake_ensemble ensemble;
+    CHECK_THROWS_WITH(ensemble.client(calm().default_acl(acl())),
+                      "client options /: invalid ACL (the ACL is empty)");
+    const acl with_nul = acl_of(acl_entry(permission::all, acl_id("digest", std::string("a\0b", 3))));
+    CHECK_THROWS_AS(ensemble.client(calm().default_acl(with_nul)), error);
+}
+
+TEST_CASE("default_acl: counts among the bytes of a request", "[testing]") {
+    fake_ensemble ensemble;
+    acl large = open_acl();
+    for (int i = 0; i < 3000; ++i)
+        large.emplace_back(permission::read, acl_id("digest", "user" + std::to_string(i) + ":" + std::string(90, 'x')));
+    const client zk = ensemble.client(calm().default_acl(large));
+    CHECK(ensemble.run(code_of(zk.create("/node", std::string(800'000, 'x')))) == errc::too_large);
+    CHECK_THROWS_AS(persistent_node(zk, "/node", std::string(800'000, 'x')), error);
+    const work_queue jobs(zk, "/queue");
+    CHECK(ensemble.run(code_of(jobs.put(std::string(200'000, 'x')))) == errc::too_large);
+}
