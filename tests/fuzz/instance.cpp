@@ -1,7 +1,8 @@
-// The JSON of a service instance, as any program of any language may have written it.
+// The JSON of a service instance, and the UriSpec in it, as any program of any language may have written them.
 #include "fuzz/fuzz.hpp"
 
 #include <zkasio/discovery/service_instance.hpp>
+#include <zkasio/discovery/uri_spec.hpp>
 #include <zkasio/error.hpp>
 
 namespace {
@@ -22,6 +23,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto documented = [](const zkasio::error& e) {
         require(e.code() == zkasio::errc::invalid_argument, "only invalid_argument is documented", e.what());
     };
+    service_instance with_spec{"orders"};
+    try {
+        with_spec.uri_spec(zkasio::uri_spec_of(text));
+    } catch (const zkasio::error& e) {
+        documented(e);
+    }
+    static_cast<void>(zkasio::uri_of(with_spec));  // must not throw
     // Whatever is in the setters, to_json() refuses it or writes what is read again.
     std::string_view rest = text;
     service_instance made{std::string(take_line(rest))};
@@ -46,6 +54,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         return 0;
     }
     static_cast<void>(read.payload_number("weight"));
+    try {
+        static_cast<void>(zkasio::uri_of(read));
+    } catch (const zkasio::error& e) {
+        documented(e);
+    }
     const std::string printed = read.to_json();  // must not throw
     const service_instance again = service_instance::from_json(printed);
     require(is_same(read, again), "what is accepted can be written, and read again", text);

@@ -1,8 +1,9 @@
 // Names of the nodes of locks, elections and slots. The first line names the scheme ("curator", "latch", "kazoo", or
-// "prefix exclusive shared"), the others are the children of a directory.
+// "prefix exclusive shared"), the others are the children of a directory; and all of it is the data of a directory.
 #include "fuzz/fuzz.hpp"
 
 #include <zkasio/error.hpp>
+#include <zkasio/locks/directory_note.hpp>
 #include <zkasio/locks/detail/queue/queue_names.hpp>
 #include <zkasio/locks/detail/slot_names.hpp>
 #include <zkasio/locks/name_scheme.hpp>
@@ -116,10 +117,22 @@ void check_slots(const std::vector<std::string>& children) {
     }
 }
 
+void check_note(std::string_view data) {
+    using zkasio::directory_note;
+    const directory_note note = directory_note::parse(data);
+    require(directory_note::parse(note.text()) == note, "a note is read again", data);
+    for (const std::string& name : note.revoked) require(note.revokes(name), "who is asked to give way is told", name);
+    if (!note.leader.empty())
+        require(note.proclaimed_by(note.leader) == note.proclaimed, "the leader has proclaimed that", data);
+    if (refuses<zkasio::error>([&] { static_cast<void>(directory_note::parse_to_write(data, "set", "/d")); }))
+        require(note == directory_note(), "data of others are an empty note", data);
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     std::string_view rest = view(data, size);
+    check_note(rest);
     const std::string_view first = take_line(rest);
     const std::vector<std::string> children = lines_of(rest);
     check_slots(children);
@@ -132,8 +145,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         check_children(names, *scheme, children);
     }
     if (const auto suffix = zkasio::sequence_behind(rest, first)) {
-        require(sequence_text(suffix->number) == suffix->digits || suffix->digits.front() == '+', "digits are a number",
-                suffix->digits);
+        require(sequence_text(suffix->number) == suffix->digits, "digits are a number", suffix->digits);
         require(rest.ends_with(std::string(first) + std::string(suffix->digits)), "marker and digits are the end", rest);
     }
     return 0;

@@ -18,6 +18,7 @@ std::optional<sequence_suffix> sequence_behind(std::string_view name, std::strin
         const auto [end, ec] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
         if (ec != std::errc() || end != digits.data() + digits.size()) continue;
         if (length == 11 && value >= -999'999'999) continue;  // the '-' is the marker's
+        if (digits.front() == '-' && value == 0) continue;    // no server writes that
         return sequence_suffix{digits, value};
     }
     return std::nullopt;
