@@ -80,7 +80,10 @@ set(zkasio_at_least "(>= ${PROJECT_VERSION})")
 
 # zkasio_debian_of_file(FILE PACKAGE VERSION): which package has brought that file.
 function(zkasio_debian_of_file file package version)
-    execute_process(COMMAND dpkg-query -S ${file} OUTPUT_VARIABLE owner COMMAND_ERROR_IS_FATAL ANY)
+    execute_process(COMMAND dpkg-query -S ${file} OUTPUT_VARIABLE owner RESULT_VARIABLE unknown)
+    if(unknown)
+        message(FATAL_ERROR "${file} comes from no package: Debian packages are made with those of libasio-dev and Boost")
+    endif()
     string(REGEX REPLACE "[:,].*" "" owner "${owner}")
     execute_process(COMMAND dpkg-query -W -f "\${Version}" ${owner} OUTPUT_VARIABLE of_owner COMMAND_ERROR_IS_FATAL ANY)
     set(${package} ${owner} PARENT_SCOPE)
@@ -115,6 +118,8 @@ foreach(zkasio_library zkasio boost_zkasio)
         zkasio_debian_of_file(${BoostZkasioAsio_INCLUDE_DIR}/boost/asio/version.hpp zkasio_asio_depends zkasio_asio_at)
         string(REGEX MATCH "^[0-9]+[.][0-9]+" zkasio_asio_at "${zkasio_asio_at}")
         set(zkasio_asio_at "Boost ${zkasio_asio_at}")
+        install(FILES examples/beast/lock_per_request.cpp
+            DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${zkasio_name}-dev/examples COMPONENT ${zkasio_library}-dev)
     endif()
     set(zkasio_runtime ${zkasio_name}${zkasio_abi})
     set(zkasio_text "zkasio gives C++20 servers on ${zkasio_asio_name} what they need to act

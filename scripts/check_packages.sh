@@ -54,6 +54,9 @@ apt install libboost-zkasio-dev
 c++ -std=c++20 -Wall -Wextra -Werror for_boost/tests/consumer/main.cpp -o on_boost \
     $(pkg-config --cflags --libs boost_zkasio)
 ./on_boost
+# shellcheck disable=SC2046
+c++ -std=c++20 /usr/share/doc/libboost-zkasio-dev/examples/lock_per_request.cpp -o lock_per_request \
+    $(pkg-config --cflags --libs boost_zkasio)
 
 say "programs, with find_package"
 # shellcheck disable=SC2086  # packages are several

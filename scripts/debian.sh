@@ -67,6 +67,7 @@ needed=("${build_packages[@]}")
 [ -z "$with_packages" ] || needed+=("${package_packages[@]}" "$(boost_of "$suite")")
 
 [ -e "$inside/usr/bin/cmake" ] || make_root "$inside" "${needed[@]}"
+[ -z "$with_packages" ] || [ -e "$inside/usr/include/boost/asio.hpp" ] || die "$inside was made without --packages"
 
 say "building in Debian $suite"
 copy_project "$inside"

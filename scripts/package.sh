@@ -15,8 +15,8 @@ Without options: packages for this Debian, in build/packages/SUITE.
 
   --check RELEASE  packages for that release (12, 13, or a name), made in it unless it is this one. Then a new, empty
                    Debian of that release installs them, compiles programs with them, runs these, and removes them.
-  --build-in DIR   a Debian of that release which has what the library is built with, as "debian.sh --keep DIR" leaves
-                   it
+  --build-in DIR   a Debian of that release which has what packages are built with, as "debian.sh --packages --keep
+                   DIR" leaves it
   --if-possible    where there is no root, or no mirror that has that release: say so, and succeed
 
 --check needs root, for chroot, and a Debian mirror. DEBFULLNAME and DEBEMAIL are the packages' maintainer.
@@ -35,13 +35,13 @@ while [ $# -gt 0 ]; do
     shift
 done
 
-suite=$this_suite
+suite=${this_suite:-unknown}
 [ -z "$release" ] || suite=$(suite_of "$release")
 [ -z "$release" ] || need_roots
 
 # ----------------------------------------------------------------------------------------------- the packages
 made_with=("${build_packages[@]}" "${package_packages[@]}" "$(boost_of "$suite")")
-if [ "$suite" = "$this_suite" ] && [ -z "$build_in" ]; then
+if [ "$suite" = "${this_suite:-unknown}" ] && [ -z "$build_in" ]; then
     packages=("${made_with[@]}")
     install_packages
     there=$root

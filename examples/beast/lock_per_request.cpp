@@ -4,8 +4,10 @@
 //     curl http://127.0.0.1:8080/printers/first             how many requests have that lock or wait for it
 //
 // Requests for one printer are served one after another, whichever instance of the server has received them. A request
-// whose client hangs up is cancelled: it leaves the queue of the lock.
+// whose client hangs up is cancelled: it leaves the queue of the lock. 503: the lock was not there within a minute, or no
+// ZooKeeper is.
 #include <boost_zkasio/client.hpp>
+#include <boost_zkasio/coroutines/result.hpp>
 #include <boost_zkasio/error.hpp>
 #include <boost_zkasio/locks/mutex.hpp>
 
@@ -56,12 +58,14 @@ text_response respond(http::status status, std::string text) {
 
 // [work]
 asio::awaitable<std::string> work(zkasio::mutex printer, std::chrono::seconds time) {
-    zkasio::lock_guard guard = co_await printer.acquire();
-    asio::steady_timer printing(co_await asio::this_coro::executor, time);
-    co_await printing.async_wait(asio::use_awaitable);
-    std::string done = "printed under token " + std::to_string(guard.token().value());
-    co_await guard.release();
-    co_return done;
+    auto print = [&](zkasio::lock_guard& guard) -> asio::awaitable<std::string> {
+        asio::steady_timer printing(co_await asio::this_coro::executor, time);
+        co_await printing.async_wait(asio::use_awaitable);  // throws when the lock is lost
+        co_return "printed under token " + std::to_string(guard.token().value());
+    };
+    zkasio::with_lock_options how;
+    how.time_limit(std::chrono::minutes(1));  // to wait for the lock
+    co_return co_await printer.with_lock(print, how);
 }
 
 // Completes when the client has closed its connection.
@@ -81,9 +85,10 @@ asio::awaitable<void> hung_up(tcp::socket& client) {
 asio::awaitable<text_response> work_unless_hung_up(zkasio::mutex printer, std::chrono::seconds time,
                                                    tcp::socket& client) {
     using namespace asio::experimental::awaitable_operators;
-    std::variant<std::string, std::monostate> first = co_await (work(printer, time) || hung_up(client));
+    // `||` waits for the first that succeeds: with as_result(), work that has failed is one of these.
+    auto first = co_await (zkasio::as_result(work(printer, time)) || hung_up(client));
     if (first.index() == 1) co_return respond(http::status::gone, "cancelled");
-    co_return respond(http::status::ok, std::get<0>(first));
+    co_return respond(http::status::ok, std::get<0>(first).value());  // throws what work() has thrown
 }
 // [/work]
 

@@ -17,6 +17,7 @@ std::string digest_id(std::string_view user, std::string_view password) {
     return std::string(user) + ':' + detail::base64(detail::sha1(secret));
 }
 
+acl default_acl() { return {acl_entry{permission::all, acl_id{"zkasio", "default"}}}; }
 acl open_acl() { return {acl_entry{permission::all, anyone()}}; }
 acl creator_all_acl() { return {acl_entry{permission::all, authenticated()}}; }
 acl read_only_acl() { return {acl_entry{permission::read, anyone()}}; }

@@ -38,7 +38,7 @@ public:
 
 private:
     create_mode mode_ = create_mode::persistent;
-    zkasio::acl acl_;  // empty: the client's
+    zkasio::acl acl_ = default_acl();
     std::chrono::milliseconds ttl_{0};
     missing_parents parents_ = missing_parents::fail;
     bool protection_ = false;

@@ -30,21 +30,18 @@ void operations::impl::prepare(const operations& on, command& c, std::string_vie
 
 namespace {
 
-void complete(create_request& r, const client_options& options) {
-    if (r.acl.empty()) r.acl = options.default_acl();
-}
-
-void complete(request& what, const client_options& options) {
-    if (auto* const one = std::get_if<create_request>(&what)) complete(*one, options);
+void complete_acls(request& what, const acl& by_default) {
+    if (auto* const one = std::get_if<create_request>(&what)) complete(one->acl, by_default);
+    if (auto* const one = std::get_if<set_acl_request>(&what)) complete(one->acl, by_default);
     if (auto* const several = std::get_if<multi_request>(&what))
         for (multi_op& op : several->ops)
-            if (auto* const one = std::get_if<create_request>(&op)) complete(*one, options);
+            if (auto* const one = std::get_if<create_request>(&op)) complete(one->acl, by_default);
 }
 
 }  // namespace
 
 void operations::impl::bind(const operations& on, command& c) {
-    complete(c.what, on.core_->options());
+    complete_acls(c.what, on.core_->options().default_acl());
     c.pinned = on.session_;
     c.patient = on.patient_;
     c.without_quorum = on.session_ ? no_quorum::waits : on.no_quorum_;

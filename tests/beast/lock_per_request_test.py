@@ -17,8 +17,8 @@ PATIENCE = 60  # seconds
 
 
 class LockPerRequest(unittest.TestCase):
-    def start(self, seconds):
-        self.server = subprocess.Popen([os.environ["LOCK_PER_REQUEST"], SERVERS, "0", str(seconds)],
+    def start(self, seconds, servers=SERVERS):
+        self.server = subprocess.Popen([os.environ["LOCK_PER_REQUEST"], servers, "0", str(seconds)],
                                        stdout=subprocess.PIPE, text=True)
         self.port = int(re.search(r":(\d+)$", self.server.stdout.readline().strip())[1])
         self.target = "/printers/" + uuid.uuid4().hex
@@ -66,6 +66,23 @@ class LockPerRequest(unittest.TestCase):
         for client in clients[:3]:  # the holder, too
             client.close()
         self.until_there_are(0)
+
+    def test_without_servers_a_request_fails(self):
+        self.start(seconds=0, servers="127.0.0.1:1")
+        status, text = self.ask("POST")
+        self.assertEqual(status, 503)
+        self.assertIn("not connected", text)
+
+    def test_it_ends_while_clients_wait(self):
+        self.start(seconds=10 * PATIENCE)
+        clients = [socket.create_connection(("127.0.0.1", self.port)) for _ in range(3)]
+        for client in clients:
+            client.sendall(f"POST {self.target} HTTP/1.1\r\nHost: here\r\n\r\n".encode())
+        self.until_there_are(3)
+        self.server.send_signal(signal.SIGTERM)
+        self.assertEqual(self.server.wait(PATIENCE), 0)  # and only then, the clients hang up
+        for client in clients:
+            client.close()
 
     def test_other_requests_are_refused(self):
         self.start(seconds=0)

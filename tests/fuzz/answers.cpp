@@ -18,7 +18,7 @@ std::string wrong_with(std::string_view requests, std::string_view answers, std:
         order.sent(std::span(requests).first(std::min(piece, requests.size())));
     std::string wrong;
     for (; !answers.empty(); answers.remove_prefix(std::min(piece, answers.size())))
-        if (const char* const now = order.received(std::span(answers).first(std::min(piece, answers.size())))) {
+        if (const char* const now = order.received(std::span(answers).first(std::min(piece, answers.size()))).wrong) {
             require(wrong.empty() || wrong == now, "what is wrong stays so");
             wrong = now;
         } else {

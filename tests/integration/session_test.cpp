@@ -136,7 +136,8 @@ TEST_CASE("credentials are presented to the next session too") {
     with_client(body);
 }
 
-TEST_CASE("a refused credential ends the session, not the client") {
+// [leaves]: servers let such a session expire.
+TEST_CASE("a refused credential ends the session, not the client", "[leaves]") {
     auto body = [](client zk) -> asio::awaitable<void> {
         co_await zk.add_auth("digest", "bob:pw");
         const session old = co_await zk.current_session();
@@ -152,7 +153,7 @@ TEST_CASE("a refused credential ends the session, not the client") {
     with_client(body);
 }
 
-TEST_CASE("a refused credential among the options: connected() tells, though there was a session") {
+TEST_CASE("a refused credential among the options: connected() tells, though there was a session", "[leaves]") {
     auto body = [](client zk) -> asio::awaitable<void> {
         const std::string text = co_await message_of(zk.connected());
         CHECK(text == "connect " + zk.options().servers() + ": authentication failed");
@@ -160,7 +161,7 @@ TEST_CASE("a refused credential among the options: connected() tells, though the
     with_client(options().auth("no-such-scheme", "x"), body);
 }
 
-TEST_CASE("a refused credential among the options is final") {
+TEST_CASE("a refused credential among the options is final", "[leaves]") {
     auto body = [](client zk) -> asio::awaitable<void> {
         const std::error_code c = co_await code_of(zk.get("/"));
         CHECK(c == condition::session_ended);

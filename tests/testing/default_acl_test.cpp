@@ -24,18 +24,22 @@
 #include <zkasio/membership/group.hpp>
 #include <zkasio/membership/persistent_node.hpp>
 #include <zkasio/modify.hpp>
+#include <zkasio/queues/delivery.hpp>
 #include <zkasio/queues/work_queue.hpp>
 #include <zkasio/testing/fake_ensemble.hpp>
 #include <zkasio/transact/transact.hpp>
 #include <zkasio/transaction.hpp>
 
+#include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 using namespace zkasio;
 using namespace zkasio::test;
 using zkasio::testing::fake_ensemble;
+using namespace std::chrono_literals;
 
 namespace {
 
@@ -57,6 +61,8 @@ asio::awaitable<void> create_with_everything(client zk) {
     };
     co_await transact(zk, unit_body);
 }
+
+asio::awaitable<void> enter(double_barrier barrier) { co_await barrier.enter(); }
 
 // Those that anybody may change, "" for none.
 asio::awaitable<std::string> open_nodes(client zk, std::vector<std::string> paths) {
@@ -90,7 +96,16 @@ TEST_CASE("default_acl: every node that the client and its recipes create has it
     ensemble.run(id_allocator(zk, "/ids").next());
     ensemble.run(latch(zk, "/latch", 2).count_down("one"));
     const work_queue jobs(zk, "/queue");
-    ensemble.run(jobs.put("job"));
+    for (const char* job : {"first", "second", "third"}) ensemble.run(jobs.put(job));
+    ensemble.run(jobs.put("later", put_options().delay(1h)));
+    const delivery claimed = ensemble.run(jobs.receive()), bad = ensemble.run(jobs.receive());
+    ensemble.run(bad.reject("no good"));
+    ensemble.run(seven.proclaim("here"));
+    const lock_guard eight = ensemble.run(slots(zk, "/slots", 3).acquire());
+    running inside(ensemble.get_executor(), enter(double_barrier(zk, "/double_barrier", 2)));
+    ensemble.run_for(1s);
+    const auto change = [](std::optional<node_data>) { return std::optional<std::string>("new"); };
+    ensemble.run(modify(zk, "/modified", change));
     const group_membership member = ensemble.run(group(zk, "/group").join("me"));
     const persistent_node node(zk, "/persistent/node");
     ensemble.run(node.created());
@@ -108,6 +123,18 @@ TEST_CASE("default_acl: every node that the client and its recipes create has it
     CHECK(ensemble.run(code_of(stranger.set("/plain", ""))) == zk_errc::no_auth);
     CHECK(ensemble.run(code_of(mutex(stranger, "/mutex").acquire())) == zk_errc::no_auth);
     create_options readable;
+    CHECK(readable.acl() == default_acl());
+    readable.acl(acl());
+    CHECK(ensemble.run(code_of(zk.create("/nobodys", "", readable))) == zk_errc::invalid_acl);
+    acl also = default_acl();
+    also.emplace_back(permission::read, anyone());
+    readable.acl(also);
+    ensemble.run(zk.create("/also", "", readable));
+    CHECK(ensemble.run(stranger.get("/also")).stat.aversion == 0);
+    CHECK(ensemble.run(code_of(stranger.set("/also", ""))) == zk_errc::no_auth);
+    ensemble.run(stranger.create("/strangers"));
+    CHECK(ensemble.run(code_of(zk.set_acl("/strangers", default_acl()))) == std::error_code());
+    CHECK(ensemble.run(code_of(stranger.set("/strangers", ""))) == zk_errc::no_auth);
     readable.acl(read_only_acl());
     ensemble.run(zk.create("/readable", "", readable));
     CHECK(ensemble.run(zk.get_acl("/readable")).acl == read_only_acl());
@@ -119,6 +146,8 @@ TEST_CASE("default_acl: an ACL that no server would take is refused by the clien
     fake_ensemble ensemble;
     CHECK_THROWS_WITH(ensemble.client(calm().default_acl(acl())),
                       "client options /: invalid ACL (the ACL is empty)");
+    CHECK_THROWS_WITH(ensemble.client(calm().default_acl(default_acl())),
+                      "client options: invalid argument (default_acl() is itself)");
     const acl with_nul = acl_of(acl_entry(permission::all, acl_id("digest", std::string("a\0b", 3))));
     CHECK_THROWS_AS(ensemble.client(calm().default_acl(with_nul)), error);
 }

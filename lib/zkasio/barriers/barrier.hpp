@@ -23,7 +23,7 @@ public:
     const zkasio::acl& acl() const noexcept { return acl_; }
 
 private:
-    zkasio::acl acl_;  // empty: the client's
+    zkasio::acl acl_ = default_acl();
 };
 
 /// A gate for any number of processes: closed as long as a node exists. Shared with Curator's DistributedBarrier and

@@ -47,7 +47,7 @@ public:
 private:
     bool exactly_ = false;
     std::string data_;
-    zkasio::acl acl_;  // empty: the client's
+    zkasio::acl acl_ = default_acl();
 };
 
 /// Lets a number of members, in any processes, begin together and end together: enter() waits until as many have come,

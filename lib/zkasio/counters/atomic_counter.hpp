@@ -57,7 +57,7 @@ public:
 
 private:
     config_format<std::int64_t> format_ = curator_long();
-    zkasio::acl acl_;  // empty: the client's
+    zkasio::acl acl_ = default_acl();
     std::string receipts_, promote_to_;
     int tries_ = 3;
 };

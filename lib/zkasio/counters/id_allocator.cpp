@@ -47,7 +47,7 @@ asio::awaitable<node_stat> count_up(session on, std::string path, std::string da
 asio::awaitable<std::int32_t> number_of(client zk, std::string path) {
     const session now = co_await toolbox(zk).current_session("next_number", path);
     const session on = now.patient();
-    const create_options how = how_to_create(acl());
+    const create_options how = how_to_create(default_acl());
     back_off pauses = toolbox(on).make_back_off();
     for (;; co_await pauses.pause()) {
         try {

@@ -36,7 +36,7 @@ public:
 
 private:
     std::uint32_t block_ = 1000;
-    zkasio::acl acl_;  // empty: the client's
+    zkasio::acl acl_ = default_acl();
 };
 
 /// Numbers that no process is given twice, over all processes that name the same path: from 0 up, each process a block

@@ -15,7 +15,7 @@ public:
     const zkasio::acl& acl() const noexcept { return acl_; }
 
 private:
-    zkasio::acl acl_;  // empty: the client's
+    zkasio::acl acl_ = default_acl();
 };
 
 }  // namespace zkasio

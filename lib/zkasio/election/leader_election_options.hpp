@@ -31,7 +31,7 @@ public:
 
 private:
     std::string id_;
-    zkasio::acl acl_;  // empty: the client's
+    zkasio::acl acl_ = default_acl();
     name_scheme names_ = name_scheme::curator_latch();
 };
 

@@ -29,7 +29,7 @@ protected:
 
 private:
     std::string data_;
-    zkasio::acl acl_;  // empty: the client's
+    zkasio::acl acl_ = default_acl();
 };
 
 /// The options of locks whose nodes queue in a directory.

@@ -27,7 +27,7 @@ public:
 
 private:
     group_names names_ = group_names::curator;
-    zkasio::acl acl_;  // empty: the client's
+    zkasio::acl acl_ = default_acl();
 };
 
 }  // namespace zkasio

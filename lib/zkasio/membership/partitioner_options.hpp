@@ -63,7 +63,7 @@ private:
     std::optional<std::chrono::nanoseconds> settle_at_most_;
     std::chrono::nanoseconds stop_margin_{0};
     partition_assignment assignment_ = &assign_in_turn;
-    zkasio::acl acl_;  // empty: the client's
+    zkasio::acl acl_ = default_acl();
 };
 
 }  // namespace zkasio

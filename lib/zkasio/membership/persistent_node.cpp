@@ -57,7 +57,7 @@ board_ptr checked_board(const client& zk, std::string path, bytes data, const pe
     std::string problem = path_problem(path);
     if (problem.empty() && path == "/") problem = "the root stands by itself";
     if (!problem.empty()) throw error(errc::invalid_path, "persistent_node", path, problem);
-    const std::size_t largest = room_for_data(path, toolbox(zk).acl_or_default(options.acl()));
+    const std::size_t largest = room_for_data(path, toolbox(zk).completed(options.acl()));
     return std::make_shared<node_board>(zk, std::move(path), std::move(data).take(), largest);
 }
 

@@ -34,7 +34,7 @@ public:
 private:
     create_mode mode_ = create_mode::ephemeral;
     std::chrono::milliseconds ttl_{0};
-    zkasio::acl acl_;  // empty: the client's
+    zkasio::acl acl_ = default_acl();
     missing_parents parents_ = missing_parents::create_container;
 };
 

@@ -78,7 +78,7 @@ public:
 
 private:
     queue_layout layout_ = queue_layout::kazoo_locking();
-    zkasio::acl acl_;  // empty: the client's
+    zkasio::acl acl_ = default_acl();
     std::size_t most_items_ = 0;
     int most_deliveries_ = 0;
 };

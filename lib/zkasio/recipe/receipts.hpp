@@ -43,7 +43,7 @@ public:
     /// missing_parents::fail, apply() fails with zk_errc::no_node and the path of a receipt, also if a receipt that
     /// was there before is gone: the directory may have been re-created. Else a receipt that is gone is replaced.
     /// Throws errc::invalid_path, and errc::invalid_argument for a session that was moved from.
-    receipts(session on, std::string directory, acl entries = acl(),
+    receipts(session on, std::string directory, acl entries = default_acl(),
              missing_parents when_missing = missing_parents::create_container);
 
     /// *Completes when* `steps` were applied. An outage that the session survives ends nothing: an attempt whose

@@ -65,8 +65,9 @@ asio::awaitable<std::vector<step_result>> toolbox::multi_behind(std::vector<std:
     return impl::multi(on_, std::move(checked), std::move(steps), std::move(operation));
 }
 
-const acl& toolbox::acl_or_default(const acl& given) const {
-    return given.empty() && on_.core_ ? on_.core_->options().default_acl() : given;
+acl toolbox::completed(acl given) const {
+    if (on_.core_) complete(given, on_.core_->options().default_acl());
+    return given;
 }
 
 back_off toolbox::make_back_off() const { return access::make<back_off>(there(on_.core_, "make_back_off")); }

@@ -96,8 +96,8 @@ public:
     /// fails with zk_errc::not_read_only.
     operations of_quorum() const;
 
-    /// The ACL of a node that is created with `given`: client_options::default_acl() for an empty one.
-    const acl& acl_or_default(const acl& given) const;
+    /// The ACL of a node that is created with `given`: with client_options::default_acl() in place of default_acl().
+    acl completed(acl given) const;
 
     /// The pauses between attempts after condition::retryable.
     back_off make_back_off() const;

@@ -33,12 +33,12 @@ std::string wrong_with(const std::string& requests, const std::string& answers, 
         order.sent(std::span(requests).subspan(at, std::min(piece, requests.size() - at)));
     const char* wrong = nullptr;
     for (std::size_t at = 0; at < answers.size(); at += piece)
-        wrong = order.received(std::span(answers).subspan(at, std::min(piece, answers.size() - at)));
+        wrong = order.received(std::span(answers).subspan(at, std::min(piece, answers.size() - at))).wrong;
     return wrong ? wrong : "";
 }
 
 const std::string begin = frame("a request for a session, of any length");
-const std::string granted = frame("");
+const std::string granted = frame(std::string(37, 'x'));
 
 }  // namespace
 
@@ -50,6 +50,8 @@ TEST_CASE("answers in the order of the requests are let through, in pieces of an
     const std::string ping = of_number(-2), watches = of_number(-8), auth = of_number(-4, 50);
     CHECK(wrong_with(begin + auth + watches + of_number(5) + ping,
                      granted + ping + of_number(-1, 90) + of_number(5) + watches + auth, piece) == "");
+    CHECK(wrong_with(begin, frame(std::string(36, 'x')), piece) == "");
+    CHECK(wrong_with(begin, frame(std::string(16, 'x')), piece) == "");
     // The library begins again with small numbers.
     CHECK(wrong_with(begin + of_number(0x7fffffff) + of_number(1), granted + of_number(0x7fffffff) + of_number(1),
                      piece) == "");
@@ -64,13 +66,39 @@ TEST_CASE("answers without a request, in another order, or of an incredible leng
     CHECK(wrong_with(requests, granted + of_number(5) + of_number(5), piece) == out_of_step);
     CHECK(wrong_with(requests, granted + of_number(5) + of_number(6) + of_number(7), piece) == out_of_step);
     CHECK(wrong_with(requests, granted + of_number(-3), piece) == out_of_step);
-    CHECK(wrong_with(requests, granted + of_number(5, 11), piece) == "it sends a frame that is too short for an answer");
-    CHECK(wrong_with(requests, granted + four_bytes(0) + four_bytes(5), piece) ==
-          "it sends a frame that is too short for an answer");
+    const std::string too_short = "it sends a frame that is too short for an answer";
+    CHECK(wrong_with(requests, granted + of_number(5, 11), piece) == too_short);
+    CHECK(wrong_with(requests, granted + four_bytes(0), piece) == too_short);
     const std::string too_long = "it sends a frame of more than 128 MiB";
-    CHECK(wrong_with(requests, four_bytes(answer_order::largest + 1), piece) == too_long);
-    CHECK(wrong_with(requests, granted + four_bytes(-1) + four_bytes(5), piece) == too_long);
+    CHECK(wrong_with(requests, granted + four_bytes(answer_order::largest + 1), piece) == too_long);
+    CHECK(wrong_with(requests, granted + four_bytes(-1), piece) == too_long);
+    for (const std::size_t length : {0, 1, 15, 17, 35, 38, 1000})
+        CHECK(wrong_with(begin, four_bytes(static_cast<std::int64_t>(length)), piece) == "not a ZooKeeper server");
+    // Credentials are answered once, and not to who has sent none: the library would look for them.
+    const std::string credential = of_number(-4, 50);
+    CHECK(wrong_with(requests, granted + credential, piece) == out_of_step);
+    CHECK(wrong_with(requests + credential, granted + credential, piece) == "");
+    CHECK(wrong_with(requests + credential, granted + credential + credential, piece) == out_of_step);
     CHECK(wrong_with(requests, granted + four_bytes(answer_order::largest) + four_bytes(5), piece) == "");
     // What was wrong stays so, whatever follows.
     CHECK(wrong_with(requests, granted + of_number(6) + of_number(5), piece) == out_of_step);
+}
+
+TEST_CASE("what is in front of a wrong answer is in order") {
+    answer_order order;
+    order.sent(std::span(begin));
+    const std::string request = of_number(5);
+    order.sent(std::span(request));
+    const std::string first = granted + of_number(5), text = first + of_number(6);
+    CHECK(order.received(std::span(text)).good == first.size());
+    CHECK(order.received(std::span(text)).good == 0);
+
+    answer_order another;  // the head of the wrong answer comes in two pieces
+    another.sent(std::span(begin));
+    CHECK(another.received(std::span(granted)).good == granted.size());
+    const std::string wrong = of_number(6);
+    const auto length_alone = another.received(std::span(wrong).first(6));
+    CHECK((length_alone.good == 6 && !length_alone.wrong));
+    const auto with_number = another.received(std::span(wrong).subspan(6));
+    CHECK((with_number.good == 0 && with_number.wrong));
 }

@@ -14,7 +14,6 @@
 
 #include <netinet/in.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdint>
@@ -76,7 +75,8 @@ std::string length_of(std::uint32_t bytes) {
     return head;
 }
 
-std::string framed(const std::string& text) { return length_of(static_cast<std::uint32_t>(text.size())) + text; }
+// The answer to a request for a session.
+std::string granted() { return length_of(37) + std::string(37, 'x'); }
 
 // A request or an answer of that number, of 16 bytes.
 std::string numbered(std::uint32_t number) { return length_of(16) + length_of(number) + std::string(12, '\0'); }
@@ -140,9 +140,9 @@ TEST_CASE("a tunnel lets nothing of the library's out before the handshake is ov
     CHECK_FALSE(t.wants_write());
     t.send();
     CHECK(rig.take(rig.network) == "secret");
-    REQUIRE(rig.put(rig.network, framed("answer")));
+    REQUIRE(rig.put(rig.network, granted()));
     t.receive();
-    CHECK(rig.take(rig.library) == framed("answer"));
+    CHECK(rig.take(rig.library) == granted());
     CHECK(rig.script.made == 1);
 }
 
@@ -215,7 +215,7 @@ TEST_CASE("a tunnel holds back what the library has no room for, and the end com
     t.receive();
     std::size_t sent = 0, got = 0;
     const std::string block(100'000, 'x');
-    REQUIRE(rig.put(rig.network, length_of(100'000'000)));
+    REQUIRE(rig.put(rig.network, granted() + length_of(100'000'000) + length_of(0xffffffff)));  // a notification
     for (int i = 0; i < 40; ++i) {
         while (rig.put(rig.network, block)) sent += block.size();
         t.receive();
@@ -260,14 +260,14 @@ TEST_CASE("a tunnel that cannot write tells what the peer has said before it hun
     tunnel& t = *rig.under_test;
     t.receive();
     REQUIRE(rig.put(rig.library, "request"));
-    REQUIRE(rig.put(rig.network, framed("last words")));
+    REQUIRE(rig.put(rig.network, granted()));
     rig.script.writes = secure_channel::progress::failed;
     t.send();
     CHECK_FALSE(t.wants_write());
     CHECK(t.failure() == "");
     t.receive();
     CHECK(t.failure() == "as the script says");
-    CHECK(rig.take(rig.library) == framed("last words"));
+    CHECK(rig.take(rig.library) == granted());
     CHECK(rig.take(rig.library) == "");
     CHECK_FALSE(rig.put(rig.library, "more"));
 }
@@ -279,31 +279,56 @@ TEST_CASE("a tunnel whose channel has to write before it can read waits until it
     t.receive();
     REQUIRE(t.at() == tunnel::stage::open);
     rig.script.reads = secure_channel::progress::needs_output;
-    REQUIRE(rig.put(rig.network, framed("answer")));
+    REQUIRE(rig.put(rig.network, granted()));
     t.receive();
     CHECK(t.wants_write());
     CHECK(rig.take(rig.library) == "-");
     rig.script.reads = secure_channel::progress::done;
     t.receive();
     CHECK_FALSE(t.wants_write());
-    CHECK(rig.take(rig.library) == framed("answer"));
+    CHECK(rig.take(rig.library) == granted());
 }
 
 TEST_CASE("a tunnel hangs up on a server whose answers are out of step, before the library reads them") {
     tunnel_rig rig;
     tunnel& t = *rig.under_test;
     t.receive();
-    const std::string requests = framed("session") + numbered(7) + numbered(8);
+    const std::string requests = length_of(7) + "session" + numbered(7) + numbered(8) + numbered(9);
     REQUIRE(rig.put(rig.library, requests));
     t.send();
     CHECK(rig.take(rig.network) == requests);
-    const std::string first = framed("granted") + numbered(7);
+    const std::string first = granted() + numbered(7);
     REQUIRE(rig.put(rig.network, first));
     t.receive();
     CHECK(rig.take(rig.library) == first);
-    REQUIRE(rig.put(rig.network, numbered(9)));
+    REQUIRE(rig.put(rig.network, numbered(8) + numbered(8) + numbered(9)));
     t.receive();
+    CHECK(rig.take(rig.library) == numbered(8));
     CHECK(rig.take(rig.library) == "");
     CHECK(t.failure() == "its answers are out of step with the requests");
     CHECK_FALSE(t.holds_back());
+}
+
+TEST_CASE("a tunnel lets no length through that the library should not believe") {
+    tunnel_rig rig;
+    tunnel& t = *rig.under_test;
+    t.receive();
+    REQUIRE(rig.put(rig.network, granted()));
+    t.receive();
+    CHECK(rig.take(rig.library) == granted());
+    const std::uint32_t length = GENERATE(0u, 3u, 15u, (128u << 20) + 1, 0x7fffffffu, 0xffffffffu);
+    REQUIRE(rig.put(rig.network, length_of(length)));  // and nothing behind it
+    t.receive();
+    CHECK(rig.take(rig.library) == "");
+    CHECK(t.failure().starts_with("it sends a frame "));
+}
+
+TEST_CASE("a tunnel to something that is no ZooKeeper server says so") {
+    tunnel_rig rig;
+    tunnel& t = *rig.under_test;
+    t.receive();
+    REQUIRE(rig.put(rig.network, "HTTP/1.1 400 Bad Request"));
+    t.receive();
+    CHECK(rig.take(rig.library) == "");
+    CHECK(t.failure() == "not a ZooKeeper server");
 }

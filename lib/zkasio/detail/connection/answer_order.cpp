@@ -3,32 +3,45 @@
 namespace zkasio::detail {
 namespace {
 
-// Pings, credentials, watches that are set again, and notifications: numbers that the protocol has reserved. The
-// library looks for no request when one of these comes.
-bool is_reserved(std::int32_t number) noexcept { return number == -1 || number == -2 || number == -4 || number == -8; }
+// Numbers that the protocol has reserved.
+constexpr std::int32_t notification = -1, ping = -2, credential = -4, watches = -8;
 
 }  // namespace
 
 void answer_order::sent(std::span<const char> bytes) {
     requests_.cut(bytes, [this](const frame_cutter::head& request) {
-        if (!request.first && !is_reserved(request.number)) unanswered_.push_back(request.number);
+        if (!request.number || *request.number == ping || *request.number == watches) return true;
+        if (*request.number == credential)
+            ++credentials_;
+        else
+            unanswered_.push_back(*request.number);
         return true;
     });
 }
 
-const char* answer_order::received(std::span<const char> bytes) {
-    if (!wrong_) answers_.cut(bytes, [this](const frame_cutter::head& answer) { return !(wrong_ = judge(answer)); });
-    return wrong_;
+answer_order::verdict answer_order::received(std::span<const char> bytes) {
+    if (wrong_) return {0, wrong_};
+    const std::size_t good =
+        answers_.cut(bytes, [this](const frame_cutter::head& answer) { return !(wrong_ = judge(answer)); });
+    return {good, wrong_};
 }
 
 const char* answer_order::judge(const frame_cutter::head& answer) {
+    if (answer.number) return judge_number(*answer.number);
     constexpr std::uint32_t header = 16;  // a number, a transaction, a code
+    // The answer of old servers, that of new ones, and the refusal of a server without a quorum.
+    const bool is_handshake = answer.length == 36 || answer.length == 37 || answer.length == header;
+    if (answer.first) return is_handshake ? nullptr : "not a ZooKeeper server";
     if (answer.length > largest) return "it sends a frame of more than 128 MiB";
-    if (answer.first) return nullptr;
-    if (answer.length < header) return "it sends a frame that is too short for an answer";
-    if (is_reserved(answer.number)) return nullptr;
-    if (unanswered_.empty() || unanswered_.front() != answer.number)
-        return "its answers are out of step with the requests";
+    return answer.length < header ? "it sends a frame that is too short for an answer" : nullptr;
+}
+
+// The library looks for no request when a notification, a ping or the answer about watches comes.
+const char* answer_order::judge_number(std::int32_t number) {
+    constexpr const char* out_of_step = "its answers are out of step with the requests";
+    if (number == notification || number == ping || number == watches) return nullptr;
+    if (number == credential) return credentials_ == 0 ? out_of_step : (--credentials_, nullptr);
+    if (unanswered_.empty() || unanswered_.front() != number) return out_of_step;
     unanswered_.pop_front();
     return nullptr;
 }

@@ -4,39 +4,48 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <span>
 
 namespace zkasio::detail {
 
-/// Cuts a stream of bytes into ZooKeeper's frames: a length of four bytes, and as many bytes. Tells of each frame its
-/// length and the request number that it begins with; of the first frame, which has none, the length only.
+/// Cuts a stream of bytes into ZooKeeper's frames: a length of four bytes, and as many bytes, which begin with the
+/// number of a request in all frames but the first.
 class frame_cutter {
 public:
     struct head {
         bool first;
         std::uint32_t length;
-        std::int32_t number;  ///< 0 of the first frame
+        std::optional<std::int32_t> number;
     };
-    /// Calls `told(head)` for each frame as soon as its head is there; false from it: ends the call. Returns false then.
+
+    /// Calls `told(head)` of each frame as soon as its length is there, and again when the number is, which the first
+    /// frame has not. False from it ends the call, and nothing more is to be cut then.
+    /// @return how many of the bytes lie in front of the frame that was refused: all, if none was.
     template <class Told>
-    bool cut(std::span<const char> bytes, Told told) {
-        while (!bytes.empty()) {
+    std::size_t cut(std::span<const char> bytes, Told told) {
+        std::size_t begun = 0;  // where the head begins, or where these bytes begin in it
+        for (std::size_t at = 0; at < bytes.size();) {
             if (rest_ > 0) {
-                const std::size_t n = rest_ < bytes.size() ? static_cast<std::size_t>(rest_) : bytes.size();
+                const std::size_t left = bytes.size() - at, n = rest_ < left ? static_cast<std::size_t>(rest_) : left;
                 rest_ -= n;
-                bytes = bytes.subspan(n);
+                at += n;
+                begun = at;
                 continue;
             }
-            head_[filled_++] = static_cast<unsigned char>(bytes.front());
-            bytes = bytes.subspan(1);
-            if (filled_ < (first_ ? 4 : 8)) continue;
-            const head h{first_, big_endian(0), first_ ? 0 : static_cast<std::int32_t>(big_endian(4))};
+            head_[filled_++] = static_cast<unsigned char>(bytes[at++]);
+            if (filled_ != 4 && filled_ != 8) continue;
+            head h{first_, big_endian(0), std::nullopt};
+            if (filled_ == 8) h.number = static_cast<std::int32_t>(big_endian(4));
+            if (!told(h)) return begun;
+            if (filled_ == 4 && !first_) continue;
+            const std::uint32_t seen = first_ ? 0 : 4;
+            rest_ = h.length < seen ? 0 : h.length - seen;
             filled_ = 0;
-            if (!told(h)) return false;
-            rest_ = h.length - (first_ ? 0 : 4);
             first_ = false;
+            begun = at;
         }
-        return true;
+        return bytes.size();
     }
 
 private:
@@ -52,24 +61,30 @@ private:
 };
 
 /// Whether a server answers the requests of one connection, each once and in their order, in frames of a credible
-/// length: what the C library takes for granted. It ends the process for an answer without a request (an assertion),
-/// and allocates the length that a frame claims before any byte of the frame has come.
+/// length: what the C library takes for granted. It ends the process for an answer without a request (an assertion, or
+/// credentials that are not there), and allocates the length that a frame claims before any byte of the frame has come.
 class answer_order {
 public:
     /// The largest answer that a connection survives. Java's client survives 1 MiB unless it is told otherwise.
     static constexpr std::uint32_t largest = 128 << 20;
 
+    struct verdict {
+        std::size_t good;   ///< so many bytes are in order
+        const char* wrong;  ///< what is wrong with those behind; nullptr: nothing is
+    };
+
     /// @param bytes of the library, in their order, before they leave.
     void sent(std::span<const char> bytes);
-    /// @param bytes of the server, in their order, before the library gets them. Returns what is wrong with them, which
-    /// stays wrong, or nullptr.
-    const char* received(std::span<const char> bytes);
+    /// @param bytes of the server, in their order, before the library gets them. What is wrong once stays wrong.
+    verdict received(std::span<const char> bytes);
 
 private:
     const char* judge(const frame_cutter::head& answer);
+    const char* judge_number(std::int32_t number);
 
     frame_cutter requests_, answers_;
     std::deque<std::int32_t> unanswered_;
+    std::size_t credentials_ = 0;  // requests to authenticate that are unanswered
     const char* wrong_ = nullptr;
 };
 

@@ -172,6 +172,7 @@ c_backend::handshake c_backend::look_at_handshake() {
                            timeout <= day_ms && (timeout > 0) == !no_session;
     // "No session" is a server's answer to an expired session, which this client must have had.
     if (!plausible || (no_session && session_id() == 0)) return handshake::bad;
+    if (n > 4 + length) return handshake::bad;  // the library would take the next byte for one of the answer
     if (n < 4 + length) return wait_for_last_byte();
     const bool has_quorum = length == 36 || answer[longest_handshake_bytes - 1] == 0;
     return read_only_ && has_quorum ? handshake::has_quorum : handshake::good;

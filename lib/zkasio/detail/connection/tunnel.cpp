@@ -90,9 +90,10 @@ void tunnel::read() {
     dry_ = how != secure_channel::progress::done;
     if (how == secure_channel::progress::ended) end(sending_failure_);
     if (how == secure_channel::progress::failed) end(channel_->failure());
-    if (const char* const wrong = order_.received(incoming_)) {
-        incoming_ = {};
-        end(wrong);
+    const answer_order::verdict seen = order_.received(incoming_);
+    if (seen.wrong) {
+        incoming_ = incoming_.first(seen.good);
+        end(seen.wrong);
     }
 }
 

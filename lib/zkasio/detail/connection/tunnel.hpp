@@ -23,7 +23,7 @@ namespace zkasio::detail {
 /// - send() follows each call that may have made the library write.
 ///
 /// No byte of the library's leaves before the handshake is over. A server whose answers are not in order is hung up on
-/// before the library reads them.
+/// before the library reads those.
 class tunnel {
 public:
     enum class stage { connecting, handshake, open };

@@ -2,7 +2,9 @@
 
 #include <zkasio/path.hpp>
 
+#include <algorithm>
 #include <type_traits>
+#include <utility>
 
 namespace zkasio::detail {
 namespace {
@@ -46,6 +48,29 @@ std::size_t wire_size(const zkasio::acl& entries) noexcept {
     std::size_t n = 4;
     for (const acl_entry& e : entries) n += 12 + e.who().scheme().size() + e.who().id().size();
     return n;
+}
+
+namespace {
+
+bool is_default(const acl_entry& e) noexcept { return e.who().scheme() == "zkasio"; }
+
+}  // namespace
+
+bool has_default(const zkasio::acl& entries) noexcept {
+    return std::any_of(entries.begin(), entries.end(), is_default);
+}
+
+void complete(zkasio::acl& entries, const zkasio::acl& by_default) {
+    if (!has_default(entries)) return;
+    zkasio::acl all;
+    all.reserve(entries.size() - 1 + by_default.size());
+    for (acl_entry& e : entries) {
+        if (is_default(e))
+            all.insert(all.end(), by_default.begin(), by_default.end());
+        else
+            all.push_back(std::move(e));
+    }
+    entries = std::move(all);
 }
 
 std::size_t multi_request::size() const noexcept {

@@ -26,6 +26,10 @@ enum class watch_kind {
 };
 
 std::size_t wire_size(const zkasio::acl& entries) noexcept;
+/// Whether default_acl() is among the entries.
+bool has_default(const zkasio::acl& entries) noexcept;
+/// Puts these entries in the place of default_acl().
+void complete(zkasio::acl& entries, const zkasio::acl& by_default);
 
 struct create_request {
     static constexpr std::string_view name = "create";

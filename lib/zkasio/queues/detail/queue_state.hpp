@@ -19,7 +19,7 @@ struct queue_state {
     queue_state(client c, std::string path, work_queue_options options)
         : zk(std::move(c)),
           what(std::make_shared<const queue_spec>(
-              std::move(path), std::move(options.acl(acl(toolbox(zk).acl_or_default(options.acl())))))) {}
+              std::move(path), std::move(options.acl(toolbox(zk).completed(options.acl()))))) {}
 
     /// The claimer ends on the strand, wherever the last queue object is destroyed.
     ~queue_state();
