@@ -242,7 +242,8 @@ struct repeated {
 std::vector<repeated> everything() {
     return {
         {"mutex", [](world& w) { return contend<mutex>(w, "/mutex"); }},
-        {"cohort_mutex", [](world& w) { return contend<cohort_mutex>(w, "/cohort", cohort_mutex_options().linger(0s)); }},
+        {"cohort_mutex",
+         [](world& w) { return contend<cohort_mutex>(w, "/cohort", cohort_mutex_options().linger(0s)); }},
         {"unfair_mutex", [](world& w) { return contend<unfair_mutex>(w, "/unfair"); }},
         {"semaphore", [](world& w) { return contend<semaphore>(w, "/semaphore", permits::fixed(1)); }},
         {"shared_mutex", read_and_write},
