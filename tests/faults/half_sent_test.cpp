@@ -87,13 +87,16 @@ TEST_CASE("a credential that a lost connection has not taken is presented on the
 
 TEST_CASE("a goodbye counts as answered only when the server has said so", "[clear]") {
     connection c(GENERATE(connection::way::direct, connection::way::tunnelled));
+    REQUIRE_FALSE(c.b->submit(1, get_request{"/a", false}));
+    c.b->end_batch();
+    const auto under_way = c.server.read_packet();
     REQUIRE(c.b->send_goodbye());
     const auto said = c.server.read_packet();
     CHECK(said.type == -11);
     CHECK(c.b->answer_to_goodbye() == goodbye_result::none_yet);
     auto expected = goodbye_result::connection_lost;
     SECTION("answered") {
-        c.server.answer(5, -101);  // to what was under way
+        c.server.answer(under_way.xid, -101);
         c.server.answer(said.xid, 0);
         c.server.hang_up();
         expected = goodbye_result::session_over;
@@ -101,7 +104,7 @@ TEST_CASE("a goodbye counts as answered only when the server has said so", "[cle
     SECTION("a server that stops, or has lost its leader") { c.server.hang_up(); }
     SECTION("reset") { c.server.reset(); }
     SECTION("another removal's answer is the last") {
-        c.server.answer(5, 0);
+        c.server.answer(under_way.xid, 0);
         c.server.hang_up();
     }
     SECTION("refused") {
