@@ -62,6 +62,7 @@ bool has_default(const zkasio::acl& entries) noexcept {
 
 void complete(zkasio::acl& entries, const zkasio::acl& by_default) {
     if (!has_default(entries)) return;
+    if (entries.size() == 1) return void(entries = by_default);  // without an allocation
     zkasio::acl all;
     all.reserve(entries.size() - 1 + by_default.size());
     for (acl_entry& e : entries) {
