@@ -37,65 +37,65 @@ std::string wrong_with(const std::string& requests, const std::string& answers, 
     return wrong ? wrong : "";
 }
 
-const std::string begin = frame("a request for a session, of any length");
-const std::string granted = frame(std::string(37, 'x'));
+const std::string opening = frame("a request for a session, of any length");
+const std::string welcome = frame(std::string(37, 'x'));
 
 }  // namespace
 
 TEST_CASE("answers in the order of the requests are let through, in pieces of any size") {
     const std::size_t piece = GENERATE(1, 2, 3, 4, 5, 7, 8, 16, 1000);
-    CHECK(wrong_with("", granted, piece) == "");
-    CHECK(wrong_with(begin + of_number(5) + of_number(6), granted + of_number(5) + of_number(6, 500), piece) == "");
+    CHECK(wrong_with("", welcome, piece) == "");
+    CHECK(wrong_with(opening + of_number(5) + of_number(6), welcome + of_number(5) + of_number(6, 500), piece) == "");
     // Numbers that the protocol has reserved come at any time: a notification, a ping, credentials, watches.
     const std::string ping = of_number(-2), watches = of_number(-8), auth = of_number(-4, 50);
-    CHECK(wrong_with(begin + auth + watches + of_number(5) + ping,
-                     granted + ping + of_number(-1, 90) + of_number(5) + watches + auth, piece) == "");
-    CHECK(wrong_with(begin, frame(std::string(36, 'x')), piece) == "");
-    CHECK(wrong_with(begin, frame(std::string(16, 'x')), piece) == "");
+    CHECK(wrong_with(opening + auth + watches + of_number(5) + ping,
+                     welcome + ping + of_number(-1, 90) + of_number(5) + watches + auth, piece) == "");
+    CHECK(wrong_with(opening, frame(std::string(36, 'x')), piece) == "");
+    CHECK(wrong_with(opening, frame(std::string(16, 'x')), piece) == "");
     // The library begins again with small numbers.
-    CHECK(wrong_with(begin + of_number(0x7fffffff) + of_number(1), granted + of_number(0x7fffffff) + of_number(1),
+    CHECK(wrong_with(opening + of_number(0x7fffffff) + of_number(1), welcome + of_number(0x7fffffff) + of_number(1),
                      piece) == "");
 }
 
 TEST_CASE("answers without a request, in another order, or of an incredible length are not let through") {
     const std::size_t piece = GENERATE(1, 3, 4, 8, 1000);
     const std::string out_of_step = "its answers are out of step with the requests";
-    const std::string requests = begin + of_number(5) + of_number(6);
-    CHECK(wrong_with(begin, granted + of_number(5), piece) == out_of_step);
-    CHECK(wrong_with(requests, granted + of_number(6), piece) == out_of_step);
-    CHECK(wrong_with(requests, granted + of_number(5) + of_number(5), piece) == out_of_step);
-    CHECK(wrong_with(requests, granted + of_number(5) + of_number(6) + of_number(7), piece) == out_of_step);
-    CHECK(wrong_with(requests, granted + of_number(-3), piece) == out_of_step);
+    const std::string requests = opening + of_number(5) + of_number(6);
+    CHECK(wrong_with(opening, welcome + of_number(5), piece) == out_of_step);
+    CHECK(wrong_with(requests, welcome + of_number(6), piece) == out_of_step);
+    CHECK(wrong_with(requests, welcome + of_number(5) + of_number(5), piece) == out_of_step);
+    CHECK(wrong_with(requests, welcome + of_number(5) + of_number(6) + of_number(7), piece) == out_of_step);
+    CHECK(wrong_with(requests, welcome + of_number(-3), piece) == out_of_step);
     const std::string too_short = "it sends a frame that is too short for an answer";
-    CHECK(wrong_with(requests, granted + of_number(5, 11), piece) == too_short);
-    CHECK(wrong_with(requests, granted + four_bytes(0), piece) == too_short);
+    CHECK(wrong_with(requests, welcome + of_number(5, 11), piece) == too_short);
+    CHECK(wrong_with(requests, welcome + four_bytes(0), piece) == too_short);
     const std::string too_long = "it sends a frame of more than 128 MiB";
-    CHECK(wrong_with(requests, granted + four_bytes(answer_order::largest + 1), piece) == too_long);
-    CHECK(wrong_with(requests, granted + four_bytes(-1), piece) == too_long);
+    CHECK(wrong_with(requests, welcome + four_bytes(answer_order::largest + 1), piece) == too_long);
+    CHECK(wrong_with(requests, welcome + four_bytes(-1), piece) == too_long);
     for (const std::size_t length : {0, 1, 15, 17, 35, 38, 1000})
-        CHECK(wrong_with(begin, four_bytes(static_cast<std::int64_t>(length)), piece) == "not a ZooKeeper server");
+        CHECK(wrong_with(opening, four_bytes(static_cast<std::int64_t>(length)), piece) == "not a ZooKeeper server");
     // Credentials are answered once, and not to who has sent none: the library would look for them.
     const std::string credential = of_number(-4, 50);
-    CHECK(wrong_with(requests, granted + credential, piece) == out_of_step);
-    CHECK(wrong_with(requests + credential, granted + credential, piece) == "");
-    CHECK(wrong_with(requests + credential, granted + credential + credential, piece) == out_of_step);
-    CHECK(wrong_with(requests, granted + four_bytes(answer_order::largest) + four_bytes(5), piece) == "");
+    CHECK(wrong_with(requests, welcome + credential, piece) == out_of_step);
+    CHECK(wrong_with(requests + credential, welcome + credential, piece) == "");
+    CHECK(wrong_with(requests + credential, welcome + credential + credential, piece) == out_of_step);
+    CHECK(wrong_with(requests, welcome + four_bytes(answer_order::largest) + four_bytes(5), piece) == "");
     // What was wrong stays so, whatever follows.
-    CHECK(wrong_with(requests, granted + of_number(6) + of_number(5), piece) == out_of_step);
+    CHECK(wrong_with(requests, welcome + of_number(6) + of_number(5), piece) == out_of_step);
 }
 
 TEST_CASE("what is in front of a wrong answer is in order") {
     answer_order order;
-    order.sent(std::span(begin));
+    order.sent(std::span(opening));
     const std::string request = of_number(5);
     order.sent(std::span(request));
-    const std::string first = granted + of_number(5), text = first + of_number(6);
+    const std::string first = welcome + of_number(5), text = first + of_number(6);
     CHECK(order.received(std::span(text)).good == first.size());
     CHECK(order.received(std::span(text)).good == 0);
 
     answer_order another;  // the head of the wrong answer comes in two pieces
-    another.sent(std::span(begin));
-    CHECK(another.received(std::span(granted)).good == granted.size());
+    another.sent(std::span(opening));
+    CHECK(another.received(std::span(welcome)).good == welcome.size());
     const std::string wrong = of_number(6);
     const auto length_alone = another.received(std::span(wrong).first(6));
     CHECK((length_alone.good == 6 && !length_alone.wrong));
