@@ -1,7 +1,8 @@
 # What `cmake --install` installs: the library, its public headers, the CMake package, the pkg-config file.
 #
-# Components: `zkasio-runtime` (shared libraries that need nothing but the core's libraries), `zkasio-dev` (what programs
-# are compiled with), and for each library that needs more, as prometheus: `zkasio-prometheus`, `zkasio-prometheus-dev`.
+# Components: `zkasio-runtime` (shared libraries that need nothing but the core's libraries), `zkasio-dev` (what
+# programs are compiled with), and for each library that needs more, as prometheus: `zkasio-prometheus`,
+# `zkasio-prometheus-dev`.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 

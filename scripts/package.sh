@@ -41,6 +41,9 @@ suite=${this_suite:-unknown}
 
 # ----------------------------------------------------------------------------------------------- the packages
 made_with=("${build_packages[@]}" "${package_packages[@]}" "$(boost_of "$suite")")
+if [ -n "$build_in" ] && ! [[ -e $build_in/usr/bin/dpkg-buildflags && -e $build_in/usr/include/boost/asio.hpp ]]; then
+    die "$build_in was made without debian.sh --packages"
+fi
 if [ "$suite" = "${this_suite:-unknown}" ] && [ -z "$build_in" ]; then
     packages=("${made_with[@]}")
     install_packages

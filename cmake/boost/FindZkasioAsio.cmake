@@ -35,5 +35,7 @@ if(EXISTS "${ZkasioAsio_INCLUDE_DIR}/boost/asio/version.hpp")
 endif()
 include(FindPackageHandleStandardArgs)
 find_package_handle_standard_args(ZkasioAsio REQUIRED_VARS ZkasioAsio_INCLUDE_DIR VERSION_VAR ZkasioAsio_VERSION
-    REASON_FAILURE_MESSAGE "Boost 1.81 or later is needed (Debian 12: apt install libboost1.81-dev, later ones: libboost-dev)")
+    REASON_FAILURE_MESSAGE
+    "Boost 1.81 or later is needed (Debian 12: apt install libboost1.81-dev, later ones: libboost-dev)"
+)
 mark_as_advanced(ZkasioAsio_INCLUDE_DIR)

@@ -4,7 +4,7 @@
 // pages of errors. Everything that depends on the version of Boost.Asio is in this file and nowhere else.
 
 #if !__has_include(<boost/asio/version.hpp>)
-#error "boost_zkasio needs Boost 1.81 or later (Debian: libboost1.81-dev), not found."
+#error "boost_zkasio needs Boost 1.81 or later (Debian 12: libboost1.81-dev, later ones: libboost-dev), not found."
 #endif
 
 #include <boost/asio/detail/config.hpp>

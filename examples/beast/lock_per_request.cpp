@@ -4,8 +4,8 @@
 //     curl http://127.0.0.1:8080/printers/first             how many requests have that lock or wait for it
 //
 // Requests for one printer are served one after another, whichever instance of the server has received them. A request
-// whose client hangs up is cancelled: it leaves the queue of the lock. 503: the lock was not there within a minute, or no
-// ZooKeeper is.
+// whose client hangs up is cancelled: it leaves the queue of the lock. 503: the lock was not there within a minute, or
+// there is no ZooKeeper; 500: the lock was lost during the work.
 #include <boost_zkasio/client.hpp>
 #include <boost_zkasio/coroutines/result.hpp>
 #include <boost_zkasio/error.hpp>
@@ -113,6 +113,7 @@ asio::awaitable<text_response> answer(server here, const text_request& request, 
     if (name.empty()) co_return respond(http::status::not_found, "/printers/NAME, of a-z, 0-9 and -");
     const zkasio::mutex printer(here.zk, "/printers/" + name);
     std::string failure;
+    http::status status = http::status::service_unavailable;
     try {
         if (request.method() == http::verb::get) {
             const std::vector<zkasio::contender_info> there = co_await printer.contenders();
@@ -124,8 +125,9 @@ asio::awaitable<text_response> answer(server here, const text_request& request, 
         }
     } catch (const zkasio::error& e) {
         failure = e.what();
+        if (e.code() == zkasio::errc::lock_lost) status = http::status::internal_server_error;
     }
-    if (!failure.empty()) co_return respond(http::status::service_unavailable, failure);
+    if (!failure.empty()) co_return respond(status, failure);
     co_return respond(http::status::method_not_allowed, "GET and POST");
 }
 

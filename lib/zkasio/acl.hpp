@@ -76,8 +76,8 @@ acl acl_of(acl_entry first, More... more) {
     return entries;
 }
 
-/// Stands for client_options::default_acl() of the client that creates the node, alone or among other entries. All
-/// options begin with it. No server knows it.
+/// Stands for client_options::default_acl() of the client that creates the node or sets its ACL, alone or among other
+/// entries. All options begin with it. No server knows it.
 ZKASIO_EXPORT acl default_acl();
 ZKASIO_EXPORT acl open_acl();         ///< every client may do everything (ZooKeeper's default)
 ZKASIO_EXPORT acl creator_all_acl();  ///< the authenticated creator may do everything; needs `add_auth` first

@@ -123,7 +123,7 @@ public:
     /// The ACL of every node that this client creates without one of its own: by create(), and by all recipes whose
     /// options name no other. open_acl() by default, as in ZooKeeper itself: any client may change or remove the nodes
     /// of a lock. With `auth()` and `default_acl(creator_all_acl())`, only clients with the same credentials may.
-    /// `client`'s constructor throws for an empty ACL, or a NUL in an id.
+    /// `client`'s constructor throws for an empty ACL, zkasio::default_acl(), or a NUL in an id.
     client_options& default_acl(acl a) { default_acl_ = std::move(a); return *this; }
     /// Takes over this session instead of opening a new one. The client that had it has to be gone: without a server
     /// for 4/3 of the session's timeout, a client ends the session that it had.

@@ -31,7 +31,6 @@
 #include <zkasio/queues/delivery.hpp>
 #include <zkasio/queues/work_queue.hpp>
 
-#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <functional>
@@ -285,16 +284,16 @@ asio::awaitable<double> bytes_in_use(const world& w) {
 // Less than this is no slope: tables are swept when they have doubled, so what is in use goes up and down.
 constexpr double least_slope = 80;
 
-// In bytes each time. What goes up and down is measured again.
+// In bytes each time. The longer it is measured, the less counts what goes up and down.
 asio::awaitable<double> slope(world& w, const repeated& one) {
     co_await repeat(w, one, one.times);  // tables and free lists reach their size
-    double least = 1e9, before = co_await bytes_in_use(w);
-    for (int attempt = 0; attempt < 3 && least > least_slope; ++attempt) {
+    const double before = co_await bytes_in_use(w);
+    double bytes_each = 1e9;
+    for (int times = one.times; times <= 4 * one.times && bytes_each > least_slope; times += one.times) {
         co_await repeat(w, one, one.times);
-        const double after = co_await bytes_in_use(w);
-        least = std::min(least, (after - std::exchange(before, after)) / one.times);
+        bytes_each = (co_await bytes_in_use(w) - before) / times;
     }
-    co_return least;
+    co_return bytes_each;
 }
 
 }  // namespace memory_slope

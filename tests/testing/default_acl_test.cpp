@@ -126,6 +126,8 @@ TEST_CASE("default_acl: every node that the client and its recipes create has it
     CHECK(readable.acl() == default_acl());
     readable.acl(acl());
     CHECK(ensemble.run(code_of(zk.create("/nobodys", "", readable))) == zk_errc::invalid_acl);
+    readable.acl(acl_of(acl_entry(permission::read, default_acl().front().who())));
+    CHECK(ensemble.run(code_of(zk.create("/nobodys", "", readable))) == zk_errc::invalid_acl);
     acl also = default_acl();
     also.emplace_back(permission::read, anyone());
     readable.acl(also);
@@ -146,8 +148,9 @@ TEST_CASE("default_acl: an ACL that no server would take is refused by the clien
     fake_ensemble ensemble;
     CHECK_THROWS_WITH(ensemble.client(calm().default_acl(acl())),
                       "client options /: invalid ACL (the ACL is empty)");
+    const std::string itself = "default_acl() stands for a client's ACL, and is changed by nobody";
     CHECK_THROWS_WITH(ensemble.client(calm().default_acl(default_acl())),
-                      "client options: invalid argument (default_acl() is itself)");
+                      "client options /: invalid ACL (" + itself + ")");
     const acl with_nul = acl_of(acl_entry(permission::all, acl_id("digest", std::string("a\0b", 3))));
     CHECK_THROWS_AS(ensemble.client(calm().default_acl(with_nul)), error);
 }

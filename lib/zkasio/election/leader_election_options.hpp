@@ -17,9 +17,9 @@ public:
     /// Curator also calls it id, and takes it for UTF-8. Observers see what a leader proclaims instead.
     leader_election_options& id(bytes i) { id_ = std::move(i).take(); return *this; }
     /// The ACL of the candidate's node and of directories created for it (client_options::default_acl()). It must let
-    /// this client read and remove the node, and the other candidates read it. Observers that may not read the node know
-    /// who leads, but not the leader's data. Of the directory, it must let candidates list, create and remove nodes,
-    /// and, for leadership::proclaim(), write it.
+    /// this client read and remove the node, and the other candidates read it. Observers that may not read the node
+    /// know who leads, but not the leader's data. Of the directory, it must let candidates list, create and remove
+    /// nodes, and, for leadership::proclaim(), write it.
     leader_election_options& acl(zkasio::acl a) { acl_ = std::move(a); return *this; }
     /// How the nodes are named: by default as Curator's LeaderLatch does. name_scheme::curator() shares the election
     /// with Curator's LeaderSelector, name_scheme::kazoo() with kazoo's Election.

@@ -15,9 +15,9 @@ class lock_options {
 public:
     /// Written into the lock's node, for operators and contender_info to read: a host name, say.
     Options& data(bytes d) { data_ = std::move(d).take(); return self(); }
-    /// Of the lock's node and of directories created for it (client_options::default_acl()). Must let this client read and
-    /// remove the node, and every contender read it: servers do not report the end of a node to a client that may not
-    /// read it.
+    /// Of the lock's node and of directories created for it (client_options::default_acl()). Must let this client read
+    /// and remove the node, and every contender read it: servers do not report the end of a node to a client that may
+    /// not read it.
     Options& acl(zkasio::acl a) { acl_ = std::move(a); return self(); }
 
     const std::string& data() const noexcept { return data_; }

@@ -23,8 +23,6 @@ void check(const client_options& options) {
     for (const auth_info& a : options.auth())
         validate(add_auth_request{a.scheme(), a.credential()}, 0, "client options");
     validate(set_acl_request{"/", options.default_acl(), any_version}, 0, "client options");
-    if (has_default(options.default_acl()))
-        throw error(errc::invalid_argument, "client options", {}, "default_acl() is itself");
     check_range(options.session_timeout(), "session_timeout");
     // The C client waits 2/3 of what is asked for, in whole milliseconds, for the answer to its handshake.
     if (options.session_timeout() < std::chrono::milliseconds(100))

@@ -209,7 +209,8 @@ drain_result c_backend::process(bool readable, bool writable) {
         readable = writable = true;  // the readiness is that of the network
     }
     int rc = ZOK;
-    if (writable && wants_write_) rc = library_process(ZOOKEEPER_WRITE);
+    const bool reads_first = tunnel_ && tunnel_->has_ended();
+    if (writable && wants_write_ && !reads_first) rc = library_process(ZOOKEEPER_WRITE);
     // While it connects, the library is not ready to read, although it does not refuse to.
     if (readable && rc == ZOK && zoo_state(zh_) != ZOO_CONNECTING_STATE) {
         const handshake answer = zoo_state(zh_) == ZOO_ASSOCIATING_STATE ? look_at_handshake() : handshake::good;

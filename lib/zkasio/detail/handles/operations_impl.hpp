@@ -18,8 +18,8 @@ namespace zkasio {
 /// so each coroutine has a copy of it. operations.cpp: single requests; operations_create.cpp, operations_remove.cpp:
 /// operations of several requests.
 struct operations::impl {
-    /// Binds the command to the session that `on` is bound to, and puts the client's ACL where default_acl() stands for it. Throws for
-    /// a request that makes no sense.
+    /// Binds the command to the session that `on` is bound to, and puts the client's ACL where default_acl() stands for
+    /// it. Throws for a request that makes no sense.
     /// @param operation the name in messages; "": the request's name. @param checks see detail::validate().
     static void prepare(const operations& on, detail::command& c, std::string_view operation = {},
                         std::size_t checks = 0);

@@ -96,6 +96,8 @@ private:
     }
     void acl(const zkasio::acl& entries, std::string_view path) const {
         if (entries.empty()) refuse(zk_errc::invalid_acl, path, "the ACL is empty");
+        if (has_default(entries))
+            refuse(zk_errc::invalid_acl, path, "default_acl() stands for a client's ACL, and is changed by nobody");
         for (const acl_entry& e : entries)
             if (e.who().scheme().find('\0') != std::string::npos || e.who().id().find('\0') != std::string::npos)
                 refuse(zk_errc::invalid_acl, path, "NUL in an ACL id");

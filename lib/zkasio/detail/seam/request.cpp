@@ -52,16 +52,20 @@ std::size_t wire_size(const zkasio::acl& entries) noexcept {
 
 namespace {
 
-bool is_default(const acl_entry& e) noexcept { return e.who().scheme() == "zkasio"; }
+// As default_acl() has them; spelled out, since each create is compared with them.
+bool has_scheme_of_default(const acl_entry& e) noexcept { return e.who().scheme() == "zkasio"; }
+bool is_default(const acl_entry& e) noexcept {
+    return has_scheme_of_default(e) && e.who().id() == "default" && e.granted() == permission::all;
+}
 
 }  // namespace
 
 bool has_default(const zkasio::acl& entries) noexcept {
-    return std::any_of(entries.begin(), entries.end(), is_default);
+    return std::any_of(entries.begin(), entries.end(), has_scheme_of_default);
 }
 
 void complete(zkasio::acl& entries, const zkasio::acl& by_default) {
-    if (!has_default(entries)) return;
+    if (std::none_of(entries.begin(), entries.end(), is_default)) return;
     if (entries.size() == 1) return void(entries = by_default);  // without an allocation
     zkasio::acl all;
     all.reserve(entries.size() - 1 + by_default.size());

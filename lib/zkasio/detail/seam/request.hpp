@@ -26,7 +26,7 @@ enum class watch_kind {
 };
 
 std::size_t wire_size(const zkasio::acl& entries) noexcept;
-/// Whether default_acl() is among the entries.
+/// Whether an entry has the scheme of default_acl(), which no server knows.
 bool has_default(const zkasio::acl& entries) noexcept;
 /// Puts these entries in the place of default_acl().
 void complete(zkasio::acl& entries, const zkasio::acl& by_default);
