@@ -43,7 +43,7 @@ const std::string welcome = frame(std::string(37, 'x'));
 }  // namespace
 
 TEST_CASE("answers in the order of the requests are let through, in pieces of any size") {
-    const std::size_t piece = GENERATE(1, 2, 3, 4, 5, 7, 8, 16, 1000);
+    const std::size_t piece = GENERATE(1u, 2u, 3u, 4u, 5u, 7u, 8u, 16u, 1000u);
     CHECK(wrong_with("", welcome, piece) == "");
     CHECK(wrong_with(opening + of_number(5) + of_number(6), welcome + of_number(5) + of_number(6, 500), piece) == "");
     // Numbers that the protocol has reserved come at any time: a notification, a ping, credentials, watches.
@@ -58,7 +58,7 @@ TEST_CASE("answers in the order of the requests are let through, in pieces of an
 }
 
 TEST_CASE("answers without a request, in another order, or of an incredible length are not let through") {
-    const std::size_t piece = GENERATE(1, 3, 4, 8, 1000);
+    const std::size_t piece = GENERATE(1u, 3u, 4u, 8u, 1000u);
     const std::string out_of_step = "its answers are out of step with the requests";
     const std::string requests = opening + of_number(5) + of_number(6);
     CHECK(wrong_with(opening, welcome + of_number(5), piece) == out_of_step);
@@ -72,8 +72,8 @@ TEST_CASE("answers without a request, in another order, or of an incredible leng
     const std::string too_long = "it sends a frame of more than 128 MiB";
     CHECK(wrong_with(requests, welcome + four_bytes(answer_order::largest + 1), piece) == too_long);
     CHECK(wrong_with(requests, welcome + four_bytes(-1), piece) == too_long);
-    for (const std::size_t length : {0, 1, 15, 17, 35, 38, 1000})
-        CHECK(wrong_with(opening, four_bytes(static_cast<std::int64_t>(length)), piece) == "not a ZooKeeper server");
+    for (const int length : {0, 1, 15, 17, 35, 38, 1000})
+        CHECK(wrong_with(opening, four_bytes(length), piece) == "not a ZooKeeper server");
     // Credentials are answered once, and not to who has sent none: the library would look for them.
     const std::string credential = of_number(-4, 50);
     CHECK(wrong_with(requests, welcome + credential, piece) == out_of_step);

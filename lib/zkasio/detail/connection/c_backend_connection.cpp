@@ -209,9 +209,10 @@ drain_result c_backend::process(bool readable, bool writable) {
         readable = writable = true;  // the readiness is that of the network
     }
     int rc = ZOK;
-    const bool reads_first = tunnel_ && tunnel_->has_ended();
-    if (writable && wants_write_ && !reads_first) rc = library_process(ZOOKEEPER_WRITE);
     // While it connects, the library is not ready to read, although it does not refuse to.
+    const bool reads = zoo_state(zh_) != ZOO_CONNECTING_STATE;
+    // What the library could still read from a tunnel that has ended is lost when a write notices the end.
+    if (writable && wants_write_ && !(reads && tunnel_ && tunnel_->has_ended())) rc = library_process(ZOOKEEPER_WRITE);
     if (readable && rc == ZOK && zoo_state(zh_) != ZOO_CONNECTING_STATE) {
         const handshake answer = zoo_state(zh_) == ZOO_ASSOCIATING_STATE ? look_at_handshake() : handshake::good;
         if (answer == handshake::incomplete) {
