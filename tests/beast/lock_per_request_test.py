@@ -41,6 +41,13 @@ class LockPerRequest(unittest.TestCase):
         while self.ask("GET") != (200, str(contenders)):
             self.assertLess(time.monotonic(), end)
 
+    def clients_that_wait(self, number):
+        clients = [socket.create_connection(("127.0.0.1", self.port)) for _ in range(number)]
+        for client in clients:
+            client.sendall(f"POST {self.target} HTTP/1.1\r\nHost: here\r\n\r\n".encode())
+        self.until_there_are(number)
+        return clients
+
     def test_requests_get_the_lock_one_after_another(self):
         self.start(seconds=0)
         answers = []
@@ -56,10 +63,7 @@ class LockPerRequest(unittest.TestCase):
 
     def test_a_client_that_hangs_up_leaves_the_queue(self):
         self.start(seconds=10 * PATIENCE)
-        clients = [socket.create_connection(("127.0.0.1", self.port)) for _ in range(8)]
-        for client in clients:
-            client.sendall(f"POST {self.target} HTTP/1.1\r\nHost: here\r\n\r\n".encode())
-        self.until_there_are(8)
+        clients = self.clients_that_wait(8)
         for client in clients[3:]:
             client.close()
         self.until_there_are(3)
@@ -75,10 +79,7 @@ class LockPerRequest(unittest.TestCase):
 
     def test_it_ends_while_clients_wait(self):
         self.start(seconds=10 * PATIENCE)
-        clients = [socket.create_connection(("127.0.0.1", self.port)) for _ in range(3)]
-        for client in clients:
-            client.sendall(f"POST {self.target} HTTP/1.1\r\nHost: here\r\n\r\n".encode())
-        self.until_there_are(3)
+        clients = self.clients_that_wait(3)
         self.server.send_signal(signal.SIGTERM)
         self.assertEqual(self.server.wait(PATIENCE), 0)  # and only then, the clients hang up
         for client in clients:
