@@ -84,7 +84,7 @@ def support_of(level):
 
 def libraries():
     """The library behind the tests, and what they are linked with."""
-    names = ["zkasio_test_support", "zkasio_testing_with_detail", "zkasio"]
+    names = ["zkasio_test_support", "zkasio_testing_with_detail", "zkasio_discovery_with_detail", "zkasio"]
     found = [next(iter(sorted(BUILD.rglob(f"lib{name}.a"))), None) for name in names]
     if None in found:
         raise Broken(f"{names[found.index(None)]} is not built")

@@ -11,7 +11,6 @@
 #include <zkasio/config/config_value.hpp>
 #include <zkasio/counters/atomic_counter.hpp>
 #include <zkasio/counters/id_allocator.hpp>
-#include <zkasio/discovery/registry.hpp>
 #include <zkasio/election/leader_election.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/locks/cohort_mutex.hpp>
@@ -113,9 +112,8 @@ TEST_CASE("default_acl: every node that the client and its recipes create has it
                                               [](const std::string& text) { return text; });
     const config_value<std::string> value(zk, "/config/value", as_it_is);
     ensemble.run(value.set("seven"));
-    const announcement announced = ensemble.run(registry(zk, "/services").announce(service_instance("orders")));
 
-    CHECK(ensemble.paths().size() > 35);
+    CHECK(ensemble.paths().size() > 30);
     CHECK(ensemble.run(open_nodes(zk, ensemble.paths())) == "");
 
     // Nobody else gets in, and who names an ACL has that.

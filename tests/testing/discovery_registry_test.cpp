@@ -154,3 +154,11 @@ TEST_CASE("uri_of: as Curator's UriSpec") {
     }
     CHECK(uri_of(is.uri_spec(uri_spec_of(""))).empty());
 }
+
+TEST_CASE("registry: the nodes of an instance have the client's ACL", "[discovery]") {
+    fake_ensemble ensemble;
+    const client zk = ensemble.client(client_options("zk1").auth("digest", "ann:secret").default_acl(creator_all_acl()));
+    const announcement announced = ensemble.run(registry(zk, "/services").announce(orders("10.0.0.1")));
+    for (const std::string& path : {std::string("/services"), std::string("/services/orders"), announced.path()})
+        CHECK(ensemble.run(zk.get_acl(path)).acl == acl_of(acl_entry(permission::all, digest_user("ann", "secret"))));
+}
