@@ -85,7 +85,8 @@ def support_of(level):
 def libraries():
     """The library behind the tests, and what they are linked with."""
     names = ["zkasio_test_support", "zkasio_testing_with_detail", "zkasio_discovery_with_detail", "zkasio"]
-    found = [next(iter(sorted(BUILD.rglob(f"lib{name}.a"))), None) for name in names]
+    # Not the copies that tests of installed libraries have made, which are deeper.
+    found = [min(BUILD.rglob(f"lib{name}.a"), key=lambda p: len(p.parts), default=None) for name in names]
     if None in found:
         raise Broken(f"{names[found.index(None)]} is not built")
     return ["-Wl,--start-group", *map(str, found), "-Wl,--end-group", "-lzookeeper_st", "-lpthread", "-ldl"]
