@@ -300,7 +300,10 @@ asio::awaitable<double> slope(world& w, const repeated& one) {
 }  // namespace
 
 TEST_CASE("memory: what is repeated takes no more and more of it", "[real-server]") {
-    if (!memory_slope::heap_is_known) return;
+    if (!memory_slope::heap_is_known) {
+        WARN("SKIPPED: a sanitizer has a heap of its own");
+        return;
+    }
     const std::vector<memory_slope::repeated> all = memory_slope::everything();
     fault_proxy network(first_server());
     auto body = [&](client zk) -> asio::awaitable<void> {

@@ -99,7 +99,7 @@ asio::awaitable<void> until_longer_than(const claim_ptr& claim, std::chrono::nan
     while (claim->reason() == loss_reason::none) {
         const boot_clock::time_point until = claim->held_until();
         if (until - margin > boot_clock::now()) co_return;
-        auto extended = co_await as_result(until_extended(claim, false, until));
+        const auto extended = co_await as_result(until_extended(claim, false, until));
         if (claim->reason() == loss_reason::none) extended.value();  // throws, where the wait was cancelled
     }
 }

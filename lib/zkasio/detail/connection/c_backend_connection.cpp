@@ -210,10 +210,11 @@ drain_result c_backend::process(bool readable, bool writable) {
     }
     int rc = ZOK;
     // While it connects, the library is not ready to read, although it does not refuse to.
-    const bool reads = zoo_state(zh_) != ZOO_CONNECTING_STATE;
-    // What the library could still read from a tunnel that has ended is lost when a write notices the end.
-    if (writable && wants_write_ && !(reads && tunnel_ && tunnel_->has_ended())) rc = library_process(ZOOKEEPER_WRITE);
-    if (readable && rc == ZOK && zoo_state(zh_) != ZOO_CONNECTING_STATE) {
+    const auto can_read = [&] { return zoo_state(zh_) != ZOO_CONNECTING_STATE; };
+    // The library discards unread answers when a write of its own fails: after the tunnel's end, it reads first.
+    const bool reads_first = tunnel_ && tunnel_->has_ended() && can_read();
+    if (writable && wants_write_ && !reads_first) rc = library_process(ZOOKEEPER_WRITE);
+    if (readable && rc == ZOK && can_read()) {
         const handshake answer = zoo_state(zh_) == ZOO_ASSOCIATING_STATE ? look_at_handshake() : handshake::good;
         if (answer == handshake::incomplete) {
             // the rest of the answer brings another event

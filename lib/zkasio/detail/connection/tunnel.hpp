@@ -50,7 +50,7 @@ public:
     /// There is input that the library has to make room for.
     bool holds_back() const noexcept { return !incoming_.empty(); }
     stage at() const noexcept { return stage_; }
-    /// Nothing more comes from the network than the library is given now: it should read before it writes.
+    /// The network gives nothing more. The library has to read the rest before it writes.
     bool has_ended() const noexcept { return receiving_over_; }
     /// Never empty when the tunnel has ended before it was open. Empty while the tunnel lives, and when the peer has
     /// only closed the connection after the handshake.
