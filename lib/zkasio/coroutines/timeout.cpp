@@ -49,7 +49,7 @@ asio::awaitable<std::exception_ptr> run_limited(boot_clock::time_point deadline,
     try {
         std::rethrow_exception(std::move(aborted));
     } catch (const error& e) {
-        throw error(errc::timed_out, e.operation(), e.path(), {}, e.outcome_unknown());
+        throw error(errc::timed_out, e.operation(), e.path(), e.hint(), e.outcome_unknown());
     } catch (const std::system_error&) {
         throw error(errc::timed_out, "timeout");
     }

@@ -46,14 +46,19 @@ asio::awaitable<lock_guard> lockable::acquire_over_sessions(acquire_options how)
 
 namespace {
 
-asio::awaitable<lock_guard> require_in_time(asio::awaitable<std::optional<lock_guard>> acquiring, std::string path) {
+asio::awaitable<lock_guard> require_in_time(client zk, std::string path,
+                                            asio::awaitable<std::optional<lock_guard>> acquiring) {
     std::optional<lock_guard> guard;
     try {
         guard = co_await std::move(acquiring);
     } catch (const error&) {
         rethrow_step_as("with_lock", path);
     }
-    if (!guard) throw error(errc::timed_out, "with_lock", path, "the lock was not acquired in time");
+    if (!guard)
+        throw error(errc::timed_out, "with_lock", path,
+                    zk.state() == session_state::connected ? "the lock was not acquired in time"
+                                                           : "the lock was not acquired in time, and there is no "
+                                                             "connection now");
     co_return std::move(*guard);
 }
 
@@ -61,7 +66,7 @@ asio::awaitable<lock_guard> require_in_time(asio::awaitable<std::optional<lock_g
 
 asio::awaitable<lock_guard> lockable::acquire_for_body(const with_lock_options& how) const {
     if (!how.time_limit()) return acquire(how.acquire());
-    return require_in_time(try_acquire_for(*how.time_limit(), how.acquire()), path_);
+    return require_in_time(zk_, path_, try_acquire_for(*how.time_limit(), how.acquire()));
 }
 
 asio::awaitable<std::optional<lock_guard>> lockable::try_acquire(acquire_options how) const {

@@ -2,6 +2,7 @@
 #include "unit/support/fake_tree.hpp"
 #include "unit/support/rig.hpp"
 
+#include <zkasio/coroutines/timeout.hpp>
 #include <zkasio/locks/multi_mutex.hpp>
 #include <zkasio/locks/mutex.hpp>
 #include <zkasio/locks/semaphore.hpp>
@@ -75,7 +76,24 @@ TEST_CASE("a limit that passes without a connection names the servers", "[messag
             none ==
             "try_acquire_for /m: not connected (there is no connection to 10.0.0.1:2181, and no time to wait for one)");
         const std::string little = co_await message_of(m.try_acquire_for(20ms));
-        CHECK(little == "try_acquire_for /m: not connected (no connection to 10.0.0.1:2181 within the time limit)");
+        CHECK(little == "try_acquire_for /m: not connected (no connection: fake:2181: no answer)");
+    };
+    r.run(body);
+}
+
+TEST_CASE("a limit that passes without a connection says why there is none", "[messages]") {
+    rig r;
+    r.server.reachable = false;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const mutex m(zk, "/m");
+        const std::string limited = co_await message_of(m.try_acquire_for(20ms));
+        CHECK(limited == "try_acquire_for /m: not connected (no connection: connection refused)");
+        auto nothing_more = [](lock_guard&) -> asio::awaitable<void> { co_return; };
+        const std::string body_limited =
+            co_await message_of(m.with_lock(nothing_more, with_lock_options().time_limit(20ms)));
+        CHECK(body_limited == "with_lock /m: not connected (no connection: connection refused)");
+        const std::string timed = co_await message_of(timeout(20ms, m.acquire()));
+        CHECK(timed == "acquire /m: timed out (no connection: connection refused)");
     };
     r.run(body);
 }

@@ -265,6 +265,19 @@ TEST_CASE("queue order: a node of ours that is not listed is missed, unless it c
     CHECK(o.listed({lock(1)}, o.begin_listing()).missing.size() == 1);
 }
 
+// An operator has deleted the nodes of both our own, and another client has come. Fails without G18.
+TEST_CASE("queue order: a listing from before we heard of a node does not tell whether it is still there", "[queue]") {
+    queue_order o(mutex_names);
+    const queue_key gives_up = o.enter(lock(3), somebody(), o.begin_create());
+    const auto early = o.begin_listing();
+    o.leave(gives_up);
+    const auto asked = o.hear_of_create();
+    o.enter(lock(4), somebody(), asked);
+    o.listed({lock(5)}, early);
+    CHECK(o.next().what == verdict::unknown);
+    CHECK(o.listed({lock(5)}, o.begin_listing()).missing.size() == 1);
+}
+
 // Fails without G3.
 TEST_CASE("queue order: what is listed before we know that it is ours", "[queue]") {
     queue_order o(mutex_names);

@@ -3,6 +3,7 @@
 
 #include "unit/support/error_of.hpp"
 
+#include <zkasio/coroutines/timeout.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
 #include <asio/strand.hpp>
@@ -162,6 +163,8 @@ TEST_CASE("core: without a connection requests fail after connection_timeout, wi
         CHECK(has(text, "connection refused"));
         const std::error_code code = co_await code_of(zk.get("/a"));  // a read waits no longer than a write
         CHECK(code == errc::not_connected);
+        const std::string limited = co_await message_of(timeout(1ms, zk.get("/a")));
+        CHECK(limited == "get /a: timed out (no connection: connection refused)");
         CHECK(r.server.requests.empty());
 
         // The client goes on trying.

@@ -1,5 +1,9 @@
 #include <zkasio/detail/handles/throw_error.hpp>
 
+#include <asio/error.hpp>
+
+#include <string>
+
 namespace zkasio::detail {
 
 void throw_if_failed(const reply& r, std::string_view operation, std::string_view path) {
@@ -11,6 +15,11 @@ void throw_if_failed(const reply& r, std::string_view operation, std::string_vie
         hint = r.data.empty() ? std::string_view("wait for client::connected()") : std::string_view(r.data);
     if (r.code == zk_errc::no_auth) hint = "the ACL does not allow it to this client: see get_acl() and add_auth()";
     if (r.code == zk_errc::invalid_acl) hint = "an unknown scheme, a malformed id, or auth: without add_auth()";
+    std::string still_waited_for;
+    if (r.code == asio::error::operation_aborted && !r.data.empty()) {
+        still_waited_for = "no connection: " + r.data;
+        hint = still_waited_for;
+    }
     throw error(r.code, operation, path, hint, r.sent);
 }
 

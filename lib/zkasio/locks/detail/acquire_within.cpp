@@ -26,16 +26,21 @@ asio::awaitable<std::optional<lock_guard>> acquire_within(client zk, std::string
     }
     std::optional<lock_guard> guard;
     bool had_connection = false;
+    std::string why = "no connection to " + zk.options().servers() + " within the time limit";
     std::function<asio::awaitable<void>()> body = [&]() -> asio::awaitable<void> {
-        co_await toolbox(zk).connected(operation, path);
+        try {
+            co_await toolbox(zk).connected(operation, path);
+        } catch (const error& e) {
+            if (!e.hint().empty()) why = e.hint();
+            throw;
+        }
         had_connection = true;
         guard = co_await attempt(if_contended::wait);
     };
     co_await run_with_deadline(limit.end(), std::move(body));
     // A very short limit may pass before connected() has returned, even with a connection: so the state is asked, too.
     if (!guard && !had_connection && zk.state() != session_state::connected)
-        throw error(errc::not_connected, operation, path,
-                    "no connection to " + zk.options().servers() + " within the time limit");
+        throw error(errc::not_connected, operation, path, why);
     co_return guard;
 }
 
