@@ -7,13 +7,16 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 
 usage() {
     cat << USAGE
-usage: scripts/explore.sh [RECIPE...] [--users N] [--faults N] [--late] [--together] [--only TEXT]
-                          [--seconds S]
+usage: scripts/explore.sh [RECIPE...] [--users N] [--faults N] [--delays N] [--late] [--together]
+                          [--only TEXT] [--seconds S]
 
   RECIPE       mutex, shared_mutex, semaphore, multi_mutex, election, double_barrier, atomic_counter, work_queue (all)
   --users N    so many users, of two clients in turn (2)
   --faults N   each combination of so many faults at most (1): connections that break, sessions that expire, nodes that
                an operator deletes; each at any time
+  --delays N   only schedules with so many delays at most (all schedules): without one, servers, connections and users
+               take turns, and each goes on until it has nothing left to do. A delay passes over one step. Faults and
+               cancellations come at any time, and cost none
   --late       the turns of each user's executor are steps of their own
   --together   that all answers reach a client in one turn of its loop is a choice, too
   --only TEXT  only the combinations of faults whose names, as they are printed, contain this: "expire 1"
@@ -29,11 +32,12 @@ recipes=() users=2 faults=1 also='' seconds=600
 while [ $# -gt 0 ]; do
     case $1 in
         --help | -h) usage; exit 0 ;;
-        --users | --faults | --seconds)
+        --users | --faults | --delays | --seconds)
             [[ ${2:-} =~ ^[0-9]{1,6}$ ]] || usage_error "$1 needs a number"
             case $1 in
                 --users) users=$2 ;;
                 --faults) faults=$2 ;;
+                --delays) export ZKASIO_EXPLORE_DELAYS=$2 ;;
                 --seconds) seconds=$2 ;;
             esac
             shift 2

@@ -6,12 +6,16 @@
 #include <chrono>
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <string>
 
 namespace zkasio::test {
 
-/// Where a search ends that has not run all.
+/// What is run; and where a search ends that has not run all of it.
 struct exploration_limits {
+    /// Only schedules with so many delays at most. Without a delay the parties take turns: one takes its steps until it
+    /// has none, then the next one. A delay passes over one step. What may happen at any time costs no delay.
+    std::optional<std::size_t> delays;
     std::size_t schedules = static_cast<std::size_t>(-1);
     std::chrono::seconds time = std::chrono::hours(24);
 };
@@ -26,8 +30,7 @@ struct exploration {
 };
 
 /// Runs a program once for each order of its steps, but for orders that differ only in steps that commute; until one
-/// fails, or a limit is reached. Each run begins anew (stateless search) with source sets and sleep sets: Abdulla,
-/// Aronsson, Jonsson, Sagonas, "Optimal dynamic partial order reduction", POPL 2014, algorithm 1.
+/// fails, or a limit is reached.
 /// @param run the program, which asks the scheduler before each of its steps; returns what was violated, or nothing.
 exploration explore_runs(const std::function<std::string(scheduler&)>& run, const exploration_limits& most);
 

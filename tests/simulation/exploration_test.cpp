@@ -91,6 +91,49 @@ void count(const program& p, const state& now, std::set<std::string>& orders) {
     if (ended) orders.insert(order_of(p, now.parties));
 }
 
+// Party 1 acts at any time.
+bool any_time(std::size_t party) { return party == 1; }
+
+// Those with so many delays at most. @param last the party that took the latest step, but for those at any time
+void count_delayed(const program& p, const state& now, std::size_t last, std::size_t delays,
+                   std::set<std::string>& orders) {
+    bool ended = true;
+    std::size_t cost = 0;
+    for (std::size_t n = 0; n < p.size(); ++n) {
+        const std::size_t party = (last + n) % p.size();
+        if (!now.possible(p, party)) continue;
+        ended = false;
+        if (!any_time(party) && cost > delays) continue;
+        state then = now;
+        then.take(p, party);
+        if (any_time(party))
+            count_delayed(p, then, last, delays, orders);
+        else
+            count_delayed(p, then, party, delays - cost++, orders);
+    }
+    if (ended) orders.insert(order_of(p, now.parties));
+}
+
+// Adds the order of each run to `seen`.
+exploration explore_program(const program& p, const exploration_limits& most, std::set<std::string>& seen) {
+    return explore_runs(
+        [&](scheduler& by) {
+            state now(p);
+            for (;;) {
+                std::vector<turn> possible;
+                for (std::size_t party = 0; party < p.size(); ++party)
+                    if (now.possible(p, party))
+                        possible.push_back({static_cast<int>(party), static_cast<int>(party), any_time(party)});
+                if (possible.empty()) break;
+                const auto party = static_cast<std::size_t>(possible[by.choose(possible)].party);
+                by.taken(now.take(p, party));
+            }
+            seen.insert(order_of(p, now.parties));
+            return std::string();
+        },
+        most);
+}
+
 }  // namespace
 
 TEST_CASE("exploration: each order of dependent steps is run once", "[exploration]") {
@@ -101,28 +144,41 @@ TEST_CASE("exploration: each order of dependent steps is run once", "[exploratio
         const program p = random_program(random);
         std::set<std::string> all, seen;
         count(p, state(p), all);
-        const exploration e = explore_runs(
-            [&](scheduler& by) {
-                state now(p);
-                for (;;) {
-                    std::vector<turn> possible;
-                    for (std::size_t party = 0; party < p.size(); ++party)
-                        if (now.possible(p, party))
-                            possible.push_back({static_cast<int>(party), static_cast<int>(party)});
-                    if (possible.empty()) break;
-                    const auto party = static_cast<std::size_t>(possible[by.choose(possible)].party);
-                    by.taken(now.take(p, party));
-                }
-                seen.insert(order_of(p, now.parties));
-                return std::string();
-            },
-            exploration_limits());
+        const exploration e = explore_program(p, exploration_limits(), seen);
         CHECK(e.complete);
         CHECK(seen == all);
         CHECK(e.schedules == all.size());
         schedules += e.schedules;
     }
     CHECK(schedules > 1000);
+}
+
+TEST_CASE("exploration: with few delays just the orders that need no more are run", "[exploration]") {
+    std::mt19937 random(2);
+    std::size_t most_orders = 0, fewest_orders = 0;
+    for (int n = 0; n < 100; ++n) {
+        const program p = random_program(random);
+        std::set<std::string> all;
+        count(p, state(p), all);
+        for (std::size_t delays = 0; delays < 4; ++delays) {
+            INFO("program " << n << ", delays: " << delays);
+            std::set<std::string> wanted, seen;
+            count_delayed(p, state(p), 0, delays, wanted);
+            exploration_limits most;
+            most.delays = delays;
+            const exploration e = explore_program(p, most, seen);
+            CHECK(e.complete);
+            CHECK(seen == wanted);
+            if (delays == 0) fewest_orders += wanted.size();
+        }
+        exploration_limits most;
+        most.delays = 100;
+        std::set<std::string> seen;
+        explore_program(p, most, seen);
+        CHECK(seen == all);
+        most_orders += all.size();
+    }
+    CHECK(fewest_orders < most_orders);
 }
 
 TEST_CASE("exploration: a schedule that fails is found, and is repeatable", "[exploration]") {

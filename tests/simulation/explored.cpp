@@ -86,6 +86,8 @@ void run_all_schedules(const std::string& name,
                        const std::function<void(simulation&, const explored_plan&)>& scenario) {
     const int seconds = number_in("ZKASIO_EXPLORE_SECONDS", 0);
     exploration_limits most;
+    if (const int delays = number_in("ZKASIO_EXPLORE_DELAYS", -1); delays >= 0)
+        most.delays = static_cast<std::size_t>(delays);
     if (seconds > 0)
         most.time = std::chrono::seconds(seconds);
     else

@@ -38,7 +38,8 @@ void begin_exploring(simulation& s, const explored_plan& p, std::function<void(s
 /// Runs the schedules of `scenario` for each combination of $ZKASIO_EXPLORE_FAULTS (1) troubles, with
 /// $ZKASIO_EXPLORE_USERS (2) users; of each, $ZKASIO_EXPLORE_SCHEDULES, or $ZKASIO_SIM_SEEDS, or 300 at most. With
 /// $ZKASIO_EXPLORE_SECONDS all, and it is a failure if there are more after that time. Only combinations whose printed
-/// names contain $ZKASIO_EXPLORE_ONLY are run. $ZKASIO_EXPLORE names what else is a choice: "late" turns of the users'
+/// names contain $ZKASIO_EXPLORE_ONLY are run, and, if given, only schedules with $ZKASIO_EXPLORE_DELAYS delays at most
+/// (exploration_limits::delays). $ZKASIO_EXPLORE names what else is a choice: "late" turns of the users'
 /// executors, answers that come "together". Prints how many there are.
 void run_all_schedules(const std::string& name,
                        const std::function<void(simulation&, const explored_plan&)>& scenario);

@@ -89,9 +89,9 @@ void simulation::seed_ids(int client) {
     detail::random_engine().seed((static_cast<std::uint64_t>(client + 3) << 32) + ++turns_of_[client]);
 }
 
-void simulation::add_event(int client, std::function<void()> what) {
+void simulation::add_event(int client, std::function<void()> what, bool any_time) {
     const int cause = !exploring_ ? -1 : taking_ ? told_steps_ : told_steps_ - 1;
-    possible_events_.push_back({client, events_of_[client]++, cause, std::move(what)});
+    possible_events_.push_back({client, events_of_[client]++, cause, any_time, std::move(what)});
 }
 
 simulation::surroundings simulation::around(int client) const {
@@ -154,7 +154,7 @@ bool simulation::step_as_told() {
     for (const sim_ensemble::step& s : possible_) turns.push_back({number_of(s), number_of(s)});
     for (const event& e : possible_events_) {
         const int number = number_of(e.client, e.number);
-        turns.push_back({number, number});
+        turns.push_back({number, number, e.any_time});
     }
     for (std::size_t i = 0; answers_together_ && i < possible_.size(); ++i)
         if (possible_[i].what == kind::deliver && ensemble.answers_under_way(possible_[i].client) > 1)

@@ -10,6 +10,7 @@ namespace zkasio::test {
 struct turn {
     int step;   ///< differs from all others that are possible, and stays the same while it is possible
     int party;  ///< who takes it; a party may have the choice among several
+    bool any_time = false;  ///< a fault or a cancellation, which nothing waits for
 };
 
 /// What a step had to do with. Steps that have nothing in common can be taken in either order, with the same result.

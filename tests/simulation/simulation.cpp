@@ -129,13 +129,17 @@ void simulation::spawn(asio::any_io_executor on, asio::awaitable<void> task) {
 }
 
 void simulation::after(std::size_t steps, std::function<void()> what, int client) {
-    if (scheduler_) return add_event(client, std::move(what));
+    if (scheduler_) return add_event(client, std::move(what), true);
     events_.emplace(now_ + steps, std::move(what));
 }
 
 asio::awaitable<void> simulation::pause(std::size_t steps, int client) {
     const auto timer = std::make_shared<asio::steady_timer>(io_, asio::steady_timer::time_point::max());
-    after(steps, [timer] { timer->cancel(); }, client);
+    const auto wake = [timer] { timer->cancel(); };
+    if (scheduler_)
+        add_event(client, wake);
+    else
+        after(steps, wake, client);
     std::error_code woken;
     co_await timer->async_wait(asio::redirect_error(asio::use_awaitable, woken));
 }

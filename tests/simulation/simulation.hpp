@@ -73,8 +73,9 @@ public:
     void spawn(asio::awaitable<void> task) { spawn(executor(), std::move(task)); }
     void spawn(asio::any_io_executor on, asio::awaitable<void> task);
     /// `what` happens when this many steps have been taken, or when there is nothing else to do; under a scheduler, at
-    /// any time. @param client the only one for which it matters when.
+    /// any time, without a delay. @param client the only one for which it matters when.
     void after(std::size_t steps, std::function<void()> what, int client = everybody);
+    /// Under a scheduler, its end is a step as any other.
     asio::awaitable<void> pause(std::size_t steps, int client = everybody);
     void explore(bool on) noexcept { exploring_ = on; }
     /// Under a scheduler: that all answers reach a client in one turn of its loop is a step of its own.
@@ -132,7 +133,7 @@ private:
     void nothing_pending();
     simulation(std::uint64_t seed, logging log, scheduler* by);
     bool step_as_told();
-    void add_event(int client, std::function<void()> what);
+    void add_event(int client, std::function<void()> what, bool any_time = false);
     void seed_ids(int client);
     void write_down(std::string line);
 
@@ -155,6 +156,7 @@ private:
     struct event {
         int client, number;
         int cause;  // the step in which it became possible; -1: before the first
+        bool any_time;
         std::function<void()> what;
     };
     // What is under way between a client and its server, each with the step that has put it there.
