@@ -186,6 +186,19 @@ def without_code(lines):
         inside ^= fence
 
 
+def check_reference():
+    """The page of the reference names each public header."""
+    named, room = set(), ""
+    for path in re.findall(r"`([\w/]+\.hpp)`", (DOCS / "reference.md").read_text(encoding="utf-8")):
+        if path.startswith("zkasio/"):
+            room = path.rpartition("/")[0]
+        named.add(path if path.startswith("zkasio/") else f"{room}/{path}")
+    for header in sorted((ROOT / "lib/zkasio").rglob("*.hpp")):
+        path = str(header.relative_to(ROOT / "lib"))
+        if "/detail/" not in path and path not in named:
+            error("docs/reference.md", f"does not name {path}")
+
+
 def check_links_of_the_project():
     """README and the like link to pages, headings and files; sources name pages."""
     for page in [*ROOT.glob("*.md"), *ROOT.glob("tests/**/*.md")]:
@@ -225,6 +238,7 @@ def main(tags, out):
     (pages / "source.css").write_text(source_style(), encoding="utf-8")
     shutil.copyfile(DOCS / "mkdocs.yml", Path(out) / "mkdocs.yml")
     check_links_of_the_project()
+    check_reference()
     for mistake in errors:
         print(mistake, file=sys.stderr)
     sys.exit(1 if errors else 0)

@@ -83,6 +83,17 @@ class Pages(unittest.TestCase):
             for file, text in before.items():
                 file.write_text(text, encoding="utf-8") if text is not None else file.unlink()
 
+    def test_a_header_that_the_reference_does_not_name(self):
+        page = self.copy / "docs/reference.md"
+        before = page.read_text(encoding="utf-8")
+        try:
+            page.write_text(before.replace("`zkasio/back_off.hpp`", "pauses").replace(", `watch.hpp`", ""),
+                            encoding="utf-8")
+            self.assertEqual(self.errors(), "docs/reference.md: does not name zkasio/back_off.hpp\n"
+                                            "docs/reference.md: does not name zkasio/watch.hpp\n")
+        finally:
+            page.write_text(before, encoding="utf-8")
+
     def test_tabs(self):
         """Snippets side by side become tabs; one alone does not."""
         self.assertEqual(self.errors(), "")
