@@ -73,6 +73,11 @@ consume() { # LIBRARY SOURCES
 consume zkasio tests/consumer
 consume boost_zkasio for_boost/tests/consumer
 
+say "both in one program"
+# shellcheck disable=SC2046
+c++ -std=c++20 -Wall -Wextra -Werror both.cpp -o both $(pkg-config --cflags --libs zkasio boost_zkasio)
+./both
+
 say "gone again"
 # shellcheck disable=SC2086
 apt purge $all

@@ -26,9 +26,9 @@ void dead_descriptor::replace(int victim) const {
 
 c_backend::c_backend(backend_listener& listener) : listener_(listener) {
     static const bool once = [] {
+        const std::lock_guard guard(zkasio_the_c_library_1().mutex);
         zoo_set_debug_level(ZOO_LOG_LEVEL_WARN);  // fact 29
         zoo_deterministic_conn_order(1);          // fact 2: otherwise the library reseeds the process's random()
-        library_call::survive_fork();
         return true;
     }();
     (void)once;

@@ -2,12 +2,12 @@
 
 #include <zkasio/detail/base/fork_mark.hpp>
 #include <zkasio/detail/connection/c_conversions.hpp>
+#include <zkasio/detail/connection/c_library.hpp>
 #include <zkasio/detail/connection/tunnel.hpp>
 #include <zkasio/detail/seam/backend.hpp>
 
 #include <zookeeper/zookeeper.h>
 
-#include <pthread.h>
 #include <sys/types.h>
 
 #include <chrono>
@@ -32,21 +32,14 @@ namespace zkasio::detail {
 
 class c_backend;
 
-/// Fact 28: the library has process-wide statics (xid, log buffer, address text), so handles on different threads take
-/// turns. `current` tells a callback, which carries no context but the operation's id, to which backend it belongs.
+/// One at a time in the process, see c_library.hpp. `current` tells a callback, which carries no context but the
+/// operation's id, to which backend it belongs.
 ///
 /// The listener is never called while a library_call exists: the listener may call the library again, for this handle
 /// or for another one, or take its time.
 class library_call {
 public:
-    explicit library_call(c_backend& b) : lock_(mutex()), outer_(current) { current = &b; }
-
-    /// A child process gets an unlocked mutex, even if another thread of its parent has locked the mutex during fork().
-    static void survive_fork() {
-        static const int registered =
-            ::pthread_atfork([] { mutex().lock(); }, [] { mutex().unlock(); }, [] { mutex().unlock(); });
-        (void)registered;
-    }
+    explicit library_call(c_backend& b) : lock_(zkasio_the_c_library_1().mutex), outer_(current) { current = &b; }
     ~library_call() { current = outer_; }
     library_call(const library_call&) = delete;
     library_call& operator=(const library_call&) = delete;
@@ -54,10 +47,6 @@ public:
     static inline thread_local c_backend* current = nullptr;
 
 private:
-    static std::mutex& mutex() {
-        static std::mutex m;
-        return m;
-    }
     std::lock_guard<std::mutex> lock_;
     c_backend* outer_;
 };

@@ -1,6 +1,7 @@
 #include <zkasio/detail/connection/request_numbers.hpp>
 
 #include <zkasio/detail/base/owned_descriptor.hpp>
+#include <zkasio/detail/connection/c_library.hpp>
 
 #include <zookeeper/zookeeper.h>
 
@@ -141,11 +142,14 @@ std::optional<std::int32_t> look_at_next_number() noexcept {
 }
 
 void step_over_reserved_numbers(_zhandle* zh) noexcept {
-    // Requests that may follow without another look.
-    static std::int64_t left = std::min(
-        at_first, requests_before_reserved(static_cast<std::int32_t>(std::time(nullptr))) / share_of_others);
+    const auto at_beginning = [] { return requests_before_reserved(static_cast<std::int32_t>(std::time(nullptr))); };
+    std::int64_t& left = zkasio_the_c_library_1().numbers_left;
+    std::int64_t& until_next_look = zkasio_the_c_library_1().until_next_look;
+    if (until_next_look == 0) {  // the first request
+        left = std::min(at_first, at_beginning() / share_of_others);
+        until_next_look = after_failure;
+    }
     if (left-- > 0) return;
-    static std::int64_t until_next_look = after_failure;
     const std::optional<std::int32_t> next = look_at_next_number();
     if (!next) {
         left = until_next_look;
@@ -157,7 +161,7 @@ void step_over_reserved_numbers(_zhandle* zh) noexcept {
     if (distance <= close_by) {
         // The library takes a number, and refuses the path, with any chroot. It never gives -1: it begins again then.
         for (std::int64_t number = *next; number < -1; ++number) zoo_aget(zh, "//", 0, &ignore_result, nullptr);
-        distance = requests_before_reserved(static_cast<std::int32_t>(std::time(nullptr)));
+        distance = at_beginning();
     }
     left = distance / share_of_others;
 }
