@@ -37,10 +37,12 @@
 #include <variant>
 #include <vector>
 
+// [names]
 namespace asio = boost::asio;
 namespace http = boost::beast::http;
 namespace zkasio = boost_zkasio;
 using asio::ip::tcp;
+// [/names]
 
 namespace {
 

@@ -3,6 +3,7 @@
 
 #include <zkasio/client.hpp>
 #include <zkasio/locks/mutex.hpp>
+#include <zkasio/printable.hpp>
 #include <zkasio/session_loop.hpp>
 
 #include <asio/co_spawn.hpp>
@@ -106,7 +107,7 @@ zkasio::session_loop show_session(zkasio::client zk) {
     auto body = [zk](const zkasio::session& s) -> asio::awaitable<void> {
         zkasio::create_options how;
         how.mode(zkasio::create_mode::ephemeral).parents(zkasio::missing_parents::create_container);
-        co_await s.create("/guide/session", std::to_string(s.id()), how);
+        co_await s.create("/guide/session", zkasio::session_id_text(s.id()), how);
         co_await s.ended();  // then the body is cancelled, and begins again in the next session
     };
     return zkasio::run_in_each_session(zk, body);
@@ -143,7 +144,7 @@ asio::awaitable<void> in_coroutines(zkasio::client zk) {
             co_await there.changes.changed();
         }
         const zkasio::node_data who = co_await zk.get("/guide/session");
-        expect(who.data == std::to_string(zk.session_now().id()), "the node names the session");
+        expect(who.data == zkasio::session_id_text(zk.session_now().id()), "the node names the session");
     }
     co_await zk.close();
 }
