@@ -48,7 +48,8 @@ std::string joined(const std::vector<std::string>& lines) {
 
 }  // namespace
 
-base_line::base_line() : descriptors_(open_descriptors()), threads_(threads()) {}
+base_line::base_line(bool with_servers)
+    : descriptors_(open_descriptors()), threads_(threads()), with_servers_(with_servers) {}
 
 std::string base_line::left_behind() const {
     const auto give_up = std::chrono::steady_clock::now() + paced(10s);
@@ -59,7 +60,8 @@ std::string base_line::left_behind() const {
                             std::back_inserter(more));
         if (!more.empty()) left += "\n  descriptors:" + joined(more);
         if (const std::size_t n = threads(); n > threads_) left += "\n  threads: " + std::to_string(n - threads_);
-        const std::vector<std::string> kept = surroundings::current().kept_by_servers();
+        std::vector<std::string> kept;
+        if (with_servers_) kept = surroundings::current().kept_by_servers();
         if (!kept.empty()) left += "\n  kept by the servers:" + joined(kept);
         const bool may_change = surroundings::current().has_real_time() && std::chrono::steady_clock::now() < give_up;
         if (left.empty() || !may_change) return left;
