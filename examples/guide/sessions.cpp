@@ -13,6 +13,7 @@
 #include <asio/use_awaitable.hpp>
 
 #include <chrono>
+#include <cstdint>
 #include <iostream>
 #include <optional>
 #include <string>
@@ -123,6 +124,18 @@ zkasio::client_options careful(std::string servers) {
 }
 // [/careful]
 
+// [hand_over]
+// The ephemeral nodes stay. The credentials may also go to another process, which has the session's timeout to resume.
+asio::awaitable<zkasio::client> heir_of(zkasio::client zk) {
+    const zkasio::session_credentials session = co_await zk.hand_over();  // closes zk
+    zkasio::client_options how(zk.options().servers());
+    how.resume(session);
+    const zkasio::client heir(co_await asio::this_coro::executor, how);
+    co_await heir.connected();
+    co_return heir;
+}
+// [/hand_over]
+
 asio::awaitable<void> in_coroutines(zkasio::client zk) {
     const auto none = co_await settings_if_any(zk);
     expect(!none, "there is nothing at /guide/no-settings");
@@ -146,7 +159,10 @@ asio::awaitable<void> in_coroutines(zkasio::client zk) {
         const zkasio::node_data who = co_await zk.get("/guide/session");
         expect(who.data == zkasio::session_id_text(zk.session_now().id()), "the node names the session");
     }
-    co_await zk.close();
+    const std::int64_t id = zk.session_now().id();
+    const zkasio::client heir = co_await heir_of(zk);
+    expect(heir.session_now().id() == id, "the heir has the session");
+    co_await heir.close();
 }
 
 }  // namespace

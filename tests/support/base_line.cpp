@@ -48,18 +48,21 @@ std::string joined(const std::vector<std::string>& lines) {
 
 }  // namespace
 
-base_line::base_line() : descriptors_(open_descriptors()), threads_(threads()) {}
+base_line::base_line(bool with_servers)
+    : descriptors_(open_descriptors()), threads_(threads()), with_servers_(with_servers) {}
 
 std::string base_line::left_behind() const {
+    const bool has_own_server = surroundings::current().has_own_server();  // with a thread, and pipes
     const auto give_up = std::chrono::steady_clock::now() + paced(10s);
     for (;;) {
         std::string left;
         std::vector<std::string> more, now = open_descriptors();
         std::set_difference(now.begin(), now.end(), descriptors_.begin(), descriptors_.end(),
                             std::back_inserter(more));
-        if (!more.empty()) left += "\n  descriptors:" + joined(more);
-        if (const std::size_t n = threads(); n > threads_) left += "\n  threads: " + std::to_string(n - threads_);
-        const std::vector<std::string> kept = surroundings::current().kept_by_servers();
+        if (!more.empty() && !has_own_server) left += "\n  descriptors:" + joined(more);
+        if (const std::size_t n = threads(); n > threads_ && !has_own_server) left += "\n  threads: " + std::to_string(n - threads_);
+        std::vector<std::string> kept;
+        if (with_servers_) kept = surroundings::current().kept_by_servers();
         if (!kept.empty()) left += "\n  kept by the servers:" + joined(kept);
         const bool may_change = surroundings::current().has_real_time() && std::chrono::steady_clock::now() < give_up;
         if (left.empty() || !may_change) return left;

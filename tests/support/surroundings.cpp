@@ -47,8 +47,11 @@ private:
     testing::proxy proxy_;
 };
 
+bool own_server_runs = false;
+
 const test_server& own_server() {
     static const test_server one;
+    own_server_runs = true;
     return one;
 }
 
@@ -74,6 +77,7 @@ public:
     std::string servers() override {
         return given_servers().empty() ? own_server().connect_string() : given_servers();
     }
+    bool has_own_server() const override { return own_server_runs; }
     std::unique_ptr<event_loop> make_loop() override { return std::make_unique<real_loop>(); }
     client make_client(asio::any_io_executor executor, client_options options) override {
         return client_over(

@@ -54,6 +54,8 @@ public:
     virtual bool has_real_time() const = 0;
     /// The servers that tests share, "host:port,host:port".
     virtual std::string servers() = 0;
+    /// Whether this program has begun a server for its tests, since nobody gave it one. That server stays.
+    virtual bool has_own_server() const { return false; }
     virtual std::unique_ptr<event_loop> make_loop() = 0;
     virtual client make_client(asio::any_io_executor executor, client_options options) = 0;
     virtual std::unique_ptr<faulty_network> make_network(const std::string& server) = 0;

@@ -5,6 +5,7 @@
 #include <zkasio/locks/mutex.hpp>
 #include <zkasio/operations.hpp>
 #include <zkasio/testing/fake_ensemble.hpp>
+#include <zkasio/testing/waits.hpp>
 #include <zkasio/transaction.hpp>
 
 #include <asio/co_spawn.hpp>
@@ -17,6 +18,7 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <ratio>
 #include <string>
 #include <thread>
 #include <vector>
@@ -320,4 +322,18 @@ TEST_CASE("fake ensemble: a slow ensemble lets time limits pass", "[testing]") {
     const auto before = ensemble.now();
     CHECK_FALSE(ensemble.run(zk.exists("/a")));
     CHECK(ensemble.now() - before >= 4s);
+}
+
+TEST_CASE("fake ensemble: durations are of any unit, and as long as they like", "[testing]") {
+    constexpr auto for_ever = std::chrono::hours::max();
+    fake_ensemble ensemble;
+    ensemble.session_timeouts(1s, for_ever);
+    ensemble.check_containers_every(for_ever);
+    const zkasio::client zk = ensemble.client(ten_seconds());
+    ensemble.run(zk.connected(), for_ever);
+    ensemble.create("/a");
+    ensemble.run(zkasio::testing::until_exists(zk, "/a", for_ever), for_ever);
+    const auto before = ensemble.now();
+    ensemble.run_for(std::chrono::duration<double, std::ratio<60>>(1.5));
+    CHECK(ensemble.now() - before == 90s);
 }

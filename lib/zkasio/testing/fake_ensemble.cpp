@@ -51,8 +51,8 @@ client fake_ensemble::client(asio::any_io_executor executor, client_options opti
 // ---------------------------------------------------------------------------------------------------- running
 
 void fake_ensemble::run_task(asio::awaitable<void> task, duration limit) { impl_->runs.run(std::move(task), limit); }
-void fake_ensemble::run_for(duration time) { impl_->runs.run_for(time); }
-void fake_ensemble::run_dry(duration limit) { impl_->runs.run_dry(limit); }
+void fake_ensemble::run_for(any_duration time) { impl_->runs.run_for(time); }
+void fake_ensemble::run_dry(any_duration limit) { impl_->runs.run_dry(limit); }
 fake_ensemble::duration fake_ensemble::now() const noexcept { return impl_->runs.now(); }
 
 // ----------------------------------------------------------------------------------------------------- faults
@@ -106,18 +106,21 @@ void fake_ensemble::lose_connections(int percent) {
 
 void fake_ensemble::lag(bool on) { impl_->servers().lagging = on; }
 
-void fake_ensemble::step_time(duration d) {
+void fake_ensemble::step_time(any_duration step) {
+    const duration d = step;
     if (d < duration::zero()) throw error(errc::invalid_argument, "fake_ensemble::step_time", {}, "it is negative");
     impl_->runs.step_time = d;
 }
 
-void fake_ensemble::check_containers_every(duration d) {
+void fake_ensemble::check_containers_every(any_duration pause) {
+    const duration d = pause;
     if (d <= duration::zero())
         throw error(errc::invalid_argument, "fake_ensemble::check_containers_every", {}, "it must be positive");
     impl_->runs.check_containers_every(d);
 }
 
-void fake_ensemble::session_timeouts(std::chrono::milliseconds least, std::chrono::milliseconds most) {
+void fake_ensemble::session_timeouts(any_duration shortest, any_duration longest) {
+    const std::chrono::milliseconds least = shortest, most = longest;
     if (least <= least.zero() || most < least)
         throw error(errc::invalid_argument, "fake_ensemble::session_timeouts", {}, "there are none between these two");
     impl_->servers().least_timeout = least;

@@ -4,6 +4,7 @@
 #include <zkasio/bytes.hpp>
 #include <zkasio/client.hpp>
 #include <zkasio/client_options.hpp>
+#include <zkasio/clock.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/export.hpp>
 #include <zkasio/types.hpp>
@@ -108,15 +109,15 @@ public:
     /// cases, the task has received a terminal cancellation before. std::logic_error if run() is called during a run,
     /// or by another thread.
     template <class T>
-    T run(asio::awaitable<T> task, duration limit = std::chrono::hours(1)) {
+    T run(asio::awaitable<T> task, any_duration limit = std::chrono::hours(1)) {
         const auto result = std::make_shared<std::optional<T>>();
         run_task(testing_detail::keep_result(std::move(task), result), limit);
         return std::move(**result);
     }
-    void run(asio::awaitable<void> task, duration limit = std::chrono::hours(1)) { run_task(std::move(task), limit); }
+    void run(asio::awaitable<void> task, any_duration limit = std::chrono::hours(1)) { run_task(std::move(task), limit); }
     /// As above, for the coroutine `body()`: a lambda with captures may be written in the call.
     template <std::invocable Body>
-    auto run(Body&& body, duration limit = std::chrono::hours(1)) {
+    auto run(Body&& body, any_duration limit = std::chrono::hours(1)) {
         if constexpr (std::is_lvalue_reference_v<Body>) {
             return run(body(), limit);
         } else {
@@ -125,10 +126,10 @@ public:
         }
     }
     /// Runs the loop for this much of the ensemble's time.
-    void run_for(duration time);
+    void run_for(any_duration time);
     /// Runs the loop until nothing is left to do: no client is open, and no coroutine and no timer waits.
     /// *Throws* std::runtime_error if something is left after `limit`; an exception of a handler is passed on.
-    void run_dry(duration limit = std::chrono::hours(1));
+    void run_dry(any_duration limit = std::chrono::hours(1));
     /// The ensemble's time since it was made.
     duration now() const noexcept;
 
@@ -165,13 +166,13 @@ public:
     /// be stale, as with a real ensemble.
     void lag(bool on = true);
     /// The time between two steps of the servers (100 us). With several seconds, time limits and leases end under way.
-    void step_time(duration d);
+    void step_time(any_duration d);
     /// znode.container.checkIntervalMs (a minute): how often the servers remove empty containers, and nodes without
     /// children whose time to live has passed since they were written.
-    void check_containers_every(duration d);
+    void check_containers_every(any_duration d);
     /// minSessionTimeout and maxSessionTimeout (4 s and 40 s, the servers' defaults): the bounds of session timeouts
     /// that are granted, from the next connection on. Throws errc::invalid_argument unless 0 < least <= most.
-    void session_timeouts(std::chrono::milliseconds least, std::chrono::milliseconds most);
+    void session_timeouts(any_duration least, any_duration most);
     /// jute.maxbuffer (1048575): a larger request ends the connection, and is not carried out.
     void max_request(std::size_t bytes);
 

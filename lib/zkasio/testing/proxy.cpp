@@ -9,6 +9,7 @@
 #include <asio/post.hpp>
 #include <asio/steady_timer.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <mutex>
 #include <system_error>
@@ -89,8 +90,10 @@ void proxy::silence(bool on) {
     });
 }
 
-void proxy::delay(std::chrono::milliseconds each_way) {
-    asio::post(impl_->io_, [self = impl_.get(), each_way] { self->rules_.delay = each_way; });
+void proxy::delay(any_duration each_way) {
+    using namespace std::chrono_literals;
+    const std::chrono::milliseconds delay = std::min<std::chrono::milliseconds>(each_way, 24h * 365);
+    asio::post(impl_->io_, [self = impl_.get(), delay] { self->rules_.delay = delay; });
 }
 
 void proxy::impl::accept() {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <zkasio/clock.hpp>
 #include <zkasio/export.hpp>
 
 #include <chrono>
@@ -51,7 +52,7 @@ public:
     void silence(bool on);
     /// Data sent from now on, and the end of a connection, arrive later by `each_way`, but never before data that was
     /// sent earlier.
-    void delay(std::chrono::milliseconds each_way);
+    void delay(any_duration each_way);
     std::size_t connections() const;  ///< accepted so far
 
 private:

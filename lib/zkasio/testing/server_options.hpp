@@ -1,5 +1,7 @@
 #pragma once
 
+#include <zkasio/clock.hpp>
+
 #include <chrono>
 #include <string>
 #include <utility>
@@ -17,7 +19,7 @@ public:
     /// /usr/share/java/zookeeper.jar.
     server_options& class_path(std::string path) { class_path_ = std::move(path); return *this; }
     /// tickTime (500 ms): a session timeout is two ticks at least, and twenty at most.
-    server_options& tick(std::chrono::milliseconds t) { tick_ = t; return *this; }
+    server_options& tick(any_duration t) { tick_ = t; return *this; }
     /// Adds a line to zoo.cfg, "minSessionTimeout=100". May be called more than once.
     server_options& line(std::string of_the_configuration) {
         lines_.push_back(std::move(of_the_configuration));

@@ -121,20 +121,21 @@ asio::awaitable<void> take_over_and_close(const client* victim, std::string* tro
 
 }  // namespace
 
-asio::awaitable<void> until_exists(client zk, std::string path, std::chrono::nanoseconds within) {
+asio::awaitable<void> until_exists(client zk, std::string path, any_duration within) {
     return until("until_exists", std::move(zk), std::move(path), [](const node_seen& n) { return n.exists; }, within);
 }
 
-asio::awaitable<void> until_gone(client zk, std::string path, std::chrono::nanoseconds within) {
+asio::awaitable<void> until_gone(client zk, std::string path, any_duration within) {
     return until("until_gone", std::move(zk), std::move(path), [](const node_seen& n) { return !n.exists; }, within);
 }
 
-asio::awaitable<void> until_empty(client zk, std::string path, std::chrono::nanoseconds within) {
+asio::awaitable<void> until_empty(client zk, std::string path, any_duration within) {
     return until("until_empty", std::move(zk), std::move(path), [](const node_seen& n) { return n.children.empty(); },
                  within);
 }
 
-asio::awaitable<void> expire_session(client victim, std::chrono::nanoseconds within) {
+asio::awaitable<void> expire_session(client victim, any_duration given) {
+    const std::chrono::nanoseconds within = given;
     std::string trouble = "it has no session";
     auto body = [&]() -> asio::awaitable<void> { return take_over_and_close(&victim, &trouble); };
     const bool ended = co_await run_with_deadline(boot_clock::after(std::max(within, within.zero())), body);
@@ -146,7 +147,7 @@ asio::awaitable<void> expire_session(client victim, std::chrono::nanoseconds wit
 namespace zkasio::testing_detail {
 
 asio::awaitable<void> until_children_hold(client zk, std::string path, children_condition holds,
-                                          std::chrono::nanoseconds within) {
+                                          any_duration within) {
     testing::condition_on_node on_node = [holds = std::move(holds)](const testing::node_seen& n) {
         return holds(n.children);
     };
