@@ -48,7 +48,7 @@ public:
     /// Opens the barrier, and wakes all who wait.
     /// *Completes with* whether the barrier was closed, as far as known: false also if the removal was repeated because
     /// its answer was lost. The barrier is certain to be open then, or closed again by another client.
-    /// do.
+    /// *Fails with* zk_errc::no_auth and zk_errc::not_empty; when there is no connection at first, as operations do.
     /// *Cancellation*: ends the wait; the removal goes on.
     asio::awaitable<bool> remove() const;
 
