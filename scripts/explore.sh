@@ -11,11 +11,11 @@ usage: scripts/explore.sh [RECIPE...] [--users N] [--faults N] [--delays N] [--l
                           [--only TEXT] [--seconds S]
 
   RECIPE       mutex, shared_mutex, semaphore, multi_mutex, election, double_barrier, atomic_counter, work_queue (all)
-  --users N    so many users, of two clients in turn (2)
+  --users N    so many users, of two clients in turn (3)
   --faults N   each combination of so many faults at most (1): connections that break, sessions that expire, nodes that
                an operator deletes; each at any time
-  --delays N   only schedules with so many delays at most (all schedules): without one, servers, connections and users
-               take turns, and each goes on until it has nothing left to do. A delay passes over one step. Faults and
+  --delays N   schedules with so many delays at most (1), or "all". Without a delay, servers, connections and users take
+               turns, and each goes on until it has nothing left to do. A delay passes over one step. Faults and
                cancellations come at any time, and cost none
   --late       the turns of each user's executor are steps of their own
   --together   that all answers reach a client in one turn of its loop is a choice, too
@@ -28,16 +28,16 @@ or which search did not end.
 USAGE
 }
 
-recipes=() users=2 faults=1 also='' seconds=600
+recipes=() users=3 faults=1 delays=1 also='' seconds=600
 while [ $# -gt 0 ]; do
     case $1 in
         --help | -h) usage; exit 0 ;;
         --users | --faults | --delays | --seconds)
-            [[ ${2:-} =~ ^[0-9]{1,6}$ ]] || usage_error "$1 needs a number"
+            [[ "${2:-}" =~ ^[0-9]{1,6}$ || "$1 ${2:-}" = "--delays all" ]] || usage_error "$1 needs a number"
             case $1 in
                 --users) users=$2 ;;
                 --faults) faults=$2 ;;
-                --delays) export ZKASIO_EXPLORE_DELAYS=$2 ;;
+                --delays) delays=${2#all} ;;
                 --seconds) seconds=$2 ;;
             esac
             shift 2
@@ -61,7 +61,8 @@ status=0
 for recipe in "${recipes[@]}"; do
     say "exploring $recipe"
     # In Catch2's test specs a comma means "or".
-    ZKASIO_EXPLORE=$also ZKASIO_EXPLORE_USERS=$users ZKASIO_EXPLORE_FAULTS=$faults ZKASIO_EXPLORE_SECONDS=$seconds \
+    ZKASIO_EXPLORE=$also ZKASIO_EXPLORE_DELAYS=$delays ZKASIO_EXPLORE_USERS=$users \
+        ZKASIO_EXPLORE_FAULTS=$faults ZKASIO_EXPLORE_SECONDS=$seconds \
         LD_PRELOAD=$allocator "$tests" "$recipe\\, all schedules*" || status=1
 done
 exit "$status"

@@ -1,4 +1,4 @@
-// One process of a soak: uses the whole library until it is told to stop, and writes down what it gets. README.md.
+// One process of a soak: uses most of the library until it is told to stop, and writes down what it gets. README.md.
 
 #include "worker.hpp"
 
