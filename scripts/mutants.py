@@ -227,6 +227,8 @@ def main():
     mutants = read_tables(how.files)
     if how.check:
         return 0
+    if not how.scratch:
+        parser.error("--scratch is needed")
     suite = Suite(how.scratch)
     began, as_expected = time.monotonic(), True
     counts = {"killed": 0, "survives": 0}

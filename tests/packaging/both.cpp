@@ -19,7 +19,7 @@ extern "C" {
 struct zkasio_c_library_1 {
     std::mutex mutex;
 };
-zkasio_c_library_1& zkasio_the_c_library_1();
+zkasio_c_library_1* zkasio_the_c_library_1();
 }
 
 namespace {
@@ -39,7 +39,7 @@ void connect(std::atomic<int>& ended) {
 
 int main() {
     std::atomic<int> ended = 0;
-    std::unique_lock turn(zkasio_the_c_library_1().mutex);
+    std::unique_lock turn(zkasio_the_c_library_1()->mutex);
     std::thread one([&] { connect<asio::io_context, zkasio::client, zkasio::client_options>(ended); });
     std::thread other([&] {
         connect<boost::asio::io_context, boost_zkasio::client, boost_zkasio::client_options>(ended);

@@ -21,9 +21,9 @@ public:
         depth_ = 0;
         redundant_ = any_order_ = false;
     }
-    bool next() override;
-    bool redundant() const noexcept override { return redundant_; }
+    bool end() override { return redundant_; }
     std::size_t depth() const noexcept override { return path_.size(); }
+    bool next() override;
 
 private:
     struct node {

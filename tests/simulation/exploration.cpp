@@ -23,7 +23,7 @@ exploration explore_runs(const std::function<std::string(scheduler&)>& run, cons
             return result;
         }
         result.longest = std::max(result.longest, choices->depth());
-        ++(choices->redundant() ? result.redundant : result.schedules);
+        ++(choices->end() ? result.redundant : result.schedules);
         if (!choices->next()) {
             result.complete = true;
             return result;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 namespace zkasio::test {
@@ -30,9 +31,9 @@ public:
     std::size_t choose(const std::vector<turn>& possible) override;
     void taken(footprint what) override;
     void rest_in_any_order() override { any_order_ = true; }
-    bool next() override;
-    bool redundant() const noexcept override { return redundant_; }
+    bool end() override { return redundant_ || !ended_.insert(after_last().trace).second; }
     std::size_t depth() const noexcept override { return path_.size(); }
+    bool next() override;
 
 private:
     // What the steps up to here have in common with all orders that differ only in steps that commute; and on what the
@@ -61,6 +62,7 @@ private:
     const std::size_t most_;
     std::vector<node> path_;
     std::unordered_map<std::uint64_t, std::size_t> seen_;  // the most delays that were left
+    std::unordered_set<std::uint64_t> ended_;  // traces of whole runs
     std::size_t depth_ = 0;      // of the current run
     std::size_t first_new_ = 0;  // the first step that differs from the previous run
     bool redundant_ = false, any_order_ = false;
@@ -124,7 +126,7 @@ std::size_t few_delays_search::choose(const std::vector<turn>& possible) {
 void few_delays_search::taken(footprint what) {
     if (redundant_) return;
     const std::size_t j = depth_++;
-    if (j < first_new_) return;
+    if (j < first_new_ || depth_ < path_.size()) return;  // as in an earlier run, or when a run is repeated
     node& n = path_[j];
     const option& o = n.options[n.chosen];
     n.what = std::move(what);

@@ -15,12 +15,12 @@ class schedule_search : public scheduler {
 public:
     /// Before each run.
     virtual void begin() noexcept = 0;
-    /// After a run: prepares another. False: all were run.
-    virtual bool next() = 0;
-    /// Whether the run turned out to differ from an earlier one only in steps that commute.
-    virtual bool redundant() const noexcept = 0;
+    /// After a run: whether it differs from an earlier one only in steps that commute.
+    virtual bool end() = 0;
     /// The steps of the run.
     virtual std::size_t depth() const noexcept = 0;
+    /// Prepares another run. False: all were run.
+    virtual bool next() = 0;
 };
 
 /// Every order of dependent steps.

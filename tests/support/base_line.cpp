@@ -28,7 +28,9 @@ std::vector<std::string> open_descriptors() {
     for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
         std::error_code gone;  // the directory's own
         std::string target = std::filesystem::read_symlink(entry, gone);
-        if (!gone && target.find("/proc/") == std::string::npos) all.push_back(std::move(target));
+        if (gone || target.find("/proc/") != std::string::npos) continue;
+        if (const auto at = target.find(" (deleted)"); at != std::string::npos) target.resize(at);
+        all.push_back(std::move(target));
     }
     std::sort(all.begin(), all.end());
     return all;

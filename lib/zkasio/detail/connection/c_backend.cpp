@@ -25,13 +25,15 @@ void dead_descriptor::replace(int victim) const {
 }
 
 c_backend::c_backend(backend_listener& listener) : listener_(listener) {
-    static const bool once = [] {
-        const std::lock_guard guard(zkasio_the_c_library_1().mutex);
-        zoo_set_debug_level(ZOO_LOG_LEVEL_WARN);  // fact 29
-        zoo_deterministic_conn_order(1);          // fact 2: otherwise the library reseeds the process's random()
-        return true;
-    }();
-    (void)once;
+    static const int survives_fork = ::pthread_atfork([] { zkasio_the_c_library_1()->before_fork(); },
+                                                      [] { zkasio_the_c_library_1()->after_fork(); },
+                                                      [] { zkasio_the_c_library_1()->after_fork(); });
+    static_cast<void>(survives_fork);
+    static bool is_set_up = false;
+    const std::lock_guard guard(zkasio_the_c_library_1()->mutex);
+    if (std::exchange(is_set_up, true)) return;
+    zoo_set_debug_level(ZOO_LOG_LEVEL_WARN);  // fact 29
+    zoo_deterministic_conn_order(1);          // fact 2: otherwise the library reseeds the process's random()
 }
 
 // Fact 23: after a reconnect the library sets all its watches again in one request.

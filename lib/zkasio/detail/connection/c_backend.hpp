@@ -39,7 +39,7 @@ class c_backend;
 /// or for another one, or take its time.
 class library_call {
 public:
-    explicit library_call(c_backend& b) : lock_(zkasio_the_c_library_1().mutex), outer_(current) { current = &b; }
+    explicit library_call(c_backend& b) : lock_(zkasio_the_c_library_1()->mutex), outer_(current) { current = &b; }
     ~library_call() { current = outer_; }
     library_call(const library_call&) = delete;
     library_call& operator=(const library_call&) = delete;

@@ -2,11 +2,13 @@
 
 #include <pthread.h>
 
+#include <atomic>
 #include <cstdint>
 #include <mutex>
 
-// Outside of all namespaces, for the name is the same in all copies of zkasio that a process may have: `zkasio`,
-// `boost_zkasio`, and those that plugins contain. All share what the linker finds first, as they share the C library.
+// Outside of all namespaces, for the name is the same in all copies of zkasio that a process may have, `zkasio` and
+// `boost_zkasio` among them. They share what the linker finds first, as they share the C library. (A copy that hides its
+// symbols, or whose program does not export its own, has a state of its own.)
 extern "C" {
 
 struct zkasio_c_library_1 {
@@ -16,15 +18,30 @@ struct zkasio_c_library_1 {
     std::int64_t numbers_left = 0;
     /// How many may follow a look that fails. 0: there was no request yet.
     std::int64_t until_next_look = 0;
+
+    /// Handlers for pthread_atfork(). A child process gets an unlocked mutex, even if another thread of its parent has
+    /// locked the mutex during fork(). Each copy registers handlers of its own, which go when the copy is unloaded.
+    void before_fork() {
+        if (forking_thread.load(std::memory_order_relaxed) != ::pthread_self()) {
+            mutex.lock();
+            forking_thread.store(::pthread_self(), std::memory_order_relaxed);
+        }
+        ++handlers_under_way;
+    }
+    void after_fork() {
+        if (--handlers_under_way > 0) return;
+        forking_thread.store({}, std::memory_order_relaxed);
+        mutex.unlock();
+    }
+
+private:
+    std::atomic<pthread_t> forking_thread{};  // only this thread finds its own number here
+    int handlers_under_way = 0;
 };
 
-/// A child process gets an unlocked mutex, even if another thread of its parent has locked the mutex during fork().
-[[gnu::visibility("default")]] inline zkasio_c_library_1& zkasio_the_c_library_1() {
+[[gnu::visibility("default"), gnu::noinline]] inline zkasio_c_library_1* zkasio_the_c_library_1() {
     static zkasio_c_library_1 one;
-    static const int registered = ::pthread_atfork([] { one.mutex.lock(); }, [] { one.mutex.unlock(); },
-                                                   [] { one.mutex.unlock(); });
-    static_cast<void>(registered);
-    return one;
+    return &one;
 }
 
 }

@@ -131,6 +131,7 @@ void link::changed(link_state s) {
         failed_attempts_ = 0;
         attempt_deadline_ = time_point::max();
         session_asked_for_ = false;
+        last_failure_.clear();
     } else if (s == link_state::disconnected) {
         last_failure_ = backend_->last_failure();
         connect_not_before_ = {};
@@ -143,7 +144,7 @@ std::string link::why_not_connected() const {
     // An attempt that has only just begun says less than the failure before it.
     const bool trying = backend_ && has_socket_ && !connected();
     if (trying && (last_failure_.empty() || clock::now() - attempt_began_ > 100ms)) return backend_->attempt();
-    if (last_failure_.empty() && !backend_) return "still looking for the address of " + server_names();
+    if (last_failure_.empty() && !backend_) return "still looking for the address of " + servers_.text + servers_.chroot;
     return last_failure_;
 }
 

@@ -143,8 +143,8 @@ std::optional<std::int32_t> look_at_next_number() noexcept {
 
 void step_over_reserved_numbers(_zhandle* zh) noexcept {
     const auto at_beginning = [] { return requests_before_reserved(static_cast<std::int32_t>(std::time(nullptr))); };
-    std::int64_t& left = zkasio_the_c_library_1().numbers_left;
-    std::int64_t& until_next_look = zkasio_the_c_library_1().until_next_look;
+    std::int64_t& left = zkasio_the_c_library_1()->numbers_left;
+    std::int64_t& until_next_look = zkasio_the_c_library_1()->until_next_look;
     if (until_next_look == 0) {  // the first request
         left = std::min(at_first, at_beginning() / share_of_others);
         until_next_look = after_failure;
