@@ -169,7 +169,10 @@ void add_locks(CLI::App& app, options& o) {
                              "  zklock break --yes --node _c_5a1e...-lock-0000000012 /locks/backup\n");
     cut.add_flag("-y,--yes", l.yes, "do not ask");
     CLI::App& ask = add_verb(app, o, verb::revoke, "revoke", "ask the holder of a lock to give it back",
-                             "  zklock revoke /locks/backup    # `zklock run` then sends SIGTERM to its command\n");
+                             "  zklock revoke /locks/backup    # `zklock run` then sends SIGTERM to its command\n"
+                             "  zklock revoke --keep-data /locks/backup    # `zklock locks` still shows whose it is\n");
+    ask.add_flag("--keep-data", l.keep_data,
+                 "ask in the data of PATH, and keep those of the holder, who has to use zkasio 0.2 or later");
     for (CLI::App* one : {&cut, &ask}) {
         path_option(*one, l.path, "of the lock");
         one->add_option("--node", l.node, "this contender instead of the holder, by name or path");

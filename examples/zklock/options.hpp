@@ -46,6 +46,7 @@ struct locks_options {
     std::string path;
     bool recursive = false, json = false, watch = false;
     std::string node;  ///< break, revoke: this one instead of the holder
+    bool keep_data = false;  ///< revoke: the request leaves the data of the contender's node as they are
     bool yes = false;
 };
 

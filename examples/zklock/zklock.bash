@@ -91,7 +91,7 @@ _zklock() {
         elect) own="--requeue $supervision --" ;;
         locks) own='--recursive --json --watch' ;;
         break) own='--node --yes' ;;
-        revoke) own='--node' ;;
+        revoke) own='--node --keep-data' ;;
         get | stat) own='--json' ;;
         ls) own='--long --json' ;;
         watch) own='--count' ;;
