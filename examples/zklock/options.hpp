@@ -20,6 +20,7 @@ struct connection_options {
     std::chrono::milliseconds session_timeout{10'000};
     std::chrono::milliseconds connect_timeout{10'000};
     std::string auth_file;
+    bool read_only = false;  ///< see zkasio::client_options::allow_read_only(); only for commands that only read
     bool verbose = false;
 };
 
