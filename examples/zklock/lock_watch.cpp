@@ -255,7 +255,7 @@ std::string lock_watch::screen_text() {
     return text + about_tree_ + "\n" + table_of_locks(all);
 }
 
-// What is shown is old when there is no connection, and may be old when a server without a quorum is read (--read-only).
+// What is shown is old without a connection, and may be old when it is of a server without a quorum (--read-only).
 std::string lock_watch::trouble() {
     const zkasio::session_state state = s_.zk.state();
     if (state == zkasio::session_state::connected || state == zkasio::session_state::read_only) {
