@@ -1,14 +1,17 @@
 """What is written about zklock is true: the manual page, the completion and --help know the same commands and options."""
 
+import gzip
 import os
 import re
 import shutil
 import subprocess
+import tempfile
 import unittest
 
 import support
 
 SOURCES = os.environ["ZKLOCK_SOURCES"]
+INSTALL = os.environ.get("ZKLOCK_INSTALL", "")  # the command that installs zklock
 
 
 def read(name):
@@ -48,6 +51,20 @@ class Manual(support.CliTest):
         done = subprocess.run(["groff", "-man", "-Tutf8", "-ww", "-z", os.path.join(SOURCES, "zklock.1.in")],
                               capture_output=True, text=True)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    @unittest.skipUnless(INSTALL, "zklock is not installed from this build")
+    def test_the_schema_is_installed_where_the_manual_says(self):
+        with tempfile.TemporaryDirectory() as root:
+            done = subprocess.run(INSTALL.split(), capture_output=True, text=True, env={**os.environ, "DESTDIR": root})
+            self.assertEqual(done.returncode, 0, done.stderr)
+            pages = [os.path.join(d, name) for d, _, names in os.walk(root) for name in names
+                     if re.fullmatch(r"zklock\.1(\.gz)?", name)]
+            self.assertEqual(len(pages), 1)
+            page = gzip.open(pages[0], "rt") if pages[0].endswith(".gz") else open(pages[0])
+            with page:
+                path = re.search(r"/\S*zklock\.schema\.json", page.read().replace("\\-", "-")).group()
+            with open(root + path) as installed, open(os.path.join(SOURCES, "../../docs/zklock.schema.json")) as ours:
+                self.assertEqual(installed.read(), ours.read())
 
     def test_examples_of_help_are_right(self):
         for verb in self.verbs():

@@ -87,9 +87,8 @@ class WithoutQuorum(support.CliTest):
         text, give_up = b"", time.monotonic() + support.PATIENCE
         while b"no quorum: this is what one server has, and may be old" not in text:
             ready, _, _ = select.select([terminal], [], [], max(0, give_up - time.monotonic()))
-            self.assertTrue(ready, text)
+            self.assertTrue(ready, text[-400:])
             text += os.read(terminal, 4096)
-        self.assertNotIn(b"no connection", text)
 
     def test_without_the_option(self):
         status, out, err = self.zklock("ls", "--connect", self.servers, "--connect-timeout", "1s", "/")

@@ -132,7 +132,8 @@ class Conan(unittest.TestCase):
         for pattern in patterns:
             self.assertTrue(list(ROOT.glob(pattern)), pattern)
         # What CMakeLists.txt reads when it is built so.
-        for path in ("CMakeLists.txt", "cmake/exports.map", "lib/zkasio/client.cpp", "examples/zklock/CMakeLists.txt"):
+        for path in ("CMakeLists.txt", "cmake/exports.map", "lib/zkasio/client.cpp", "examples/zklock/CMakeLists.txt",
+                     "docs/zklock.schema.json"):
             self.assertTrue(any(path == pattern or path.startswith(pattern.rstrip("*")) for pattern in patterns), path)
 
     def test_python_is_python(self):
