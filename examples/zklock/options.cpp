@@ -500,7 +500,8 @@ std::string_view what_needs_quorum(const options& o) {
         case verb::bench: return "writes";
         case verb::acl: return o.node.acl.empty() ? "" : "writes";
         case verb::counter: return o.counter.delta ? "writes" : "";
-        case verb::barrier: return o.barrier.action == barrier_action::wait ? "must not answer from old data" : "writes";
+        case verb::barrier:
+            return o.barrier.action == barrier_action::wait ? "must not answer from old data" : "writes";
         case verb::queue: return o.queue.action == queue_action::dead ? "needs a session" : "writes";
         case verb::doctor: return "asks the leader";
         case verb::locks:
