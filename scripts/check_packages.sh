@@ -23,6 +23,9 @@ apt install zklock
 [ "$(zklock --version)" = "zklock $upstream" ] || fail "zklock --version says $(zklock --version), not $upstream"
 zklock --help | grep -q elect || fail "zklock --help does not speak of elect"
 gzip -t "$(dpkg -L zklock | grep 'man1/zklock.1.gz$')"
+schema=/usr/share/zklock/zklock.schema.json
+grep -q '"locks-recursive"' $schema || fail "$schema does not describe what zklock prints"
+zcat "$(dpkg -L zklock | grep 'man1/zklock.1.gz$')" | grep -q "$schema" || fail "zklock(1) does not name $schema"
 bash -n /usr/share/bash-completion/completions/zklock
 apt install zsh fish
 zsh -n /usr/share/zsh/vendor-completions/_zklock

@@ -7,7 +7,8 @@
 # configuration, "server.1=127.0.0.1:2888:3888". Environment: TICK (milliseconds, 500); MAX_SESSION_TIMEOUT
 # (milliseconds, 20 ticks); TLS_PORT, TLS_KEY (a file with the key and the certificate), TLS_CA (with whom it trusts, for
 # clients' certificates) and TLS_LINES (more lines of the configuration, for example "ssl.clientAuth=want"): it speaks
-# TLS on that port as well. ZKASIO_ZOOKEEPER_CLASSPATH: another ZooKeeper than the one that is installed.
+# TLS on that port as well. READ_WITHOUT_QUORUM (not empty): it goes on reading without a quorum, and its sessions begin
+# as local ones. ZKASIO_ZOOKEEPER_CLASSPATH: another ZooKeeper than the one that is installed.
 set -euo pipefail
 dir=$1 address=$2 port=$3
 shift 3
@@ -24,6 +25,10 @@ mkdir -p "$dir/data"
     echo "admin.enableServer=false"
     echo "4lw.commands.whitelist=*"
     echo "reconfigEnabled=true"
+    if [ -n "${READ_WITHOUT_QUORUM:-}" ]; then
+        echo "localSessionsEnabled=true"
+        echo "localSessionsUpgradingEnabled=true"
+    fi
     if [ $# -gt 0 ]; then
         echo "$1" > "$dir/data/myid"
         shift
@@ -52,4 +57,5 @@ fi
 # Its disk is not what is tested: no waiting for it. A container's node is looked after every second.
 exec java -Xmx256m -XX:TieredStopAtLevel=1 -XX:+UseSerialGC \
     -Dzookeeper.extendedTypesEnabled=true -Dzookeeper.forceSync=no -Dznode.container.checkIntervalMs=1000 \
+    ${READ_WITHOUT_QUORUM:+-Dreadonlymode.enabled=true} \
     -cp "$classes" org.apache.zookeeper.server.quorum.QuorumPeerMain "$dir/zoo.cfg" > "$dir/log" 2>&1

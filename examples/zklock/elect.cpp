@@ -44,6 +44,7 @@ asio::awaitable<zkasio::leadership> campaign(zkasio::leader_election election, s
 asio::awaitable<int> elect(session s, run_options o) {
     const zkasio::leader_election election = election_of(s, o);
     co_await s.zk.connected();  // later outages are waited for; this may be a wrong name
+    warn_if_open(s, o.path, o.acl);
     for (;;) {
         zkasio::leadership term = co_await campaign(election, s);
         if (s.verbose) say("elected, with token " + std::to_string(term.token().value()));

@@ -255,11 +255,13 @@ std::string lock_watch::screen_text() {
     return text + about_tree_ + "\n" + table_of_locks(all);
 }
 
-// What is shown is old when there is no connection.
+// What is shown is old without a connection, and may be old when it is of a server without a quorum (--read-only).
 std::string lock_watch::trouble() {
-    if (s_.zk.state() == zkasio::session_state::connected) {
+    const zkasio::session_state state = s_.zk.state();
+    if (state == zkasio::session_state::connected || state == zkasio::session_state::read_only) {
         unconnected_since_.reset();
-        return failure_;
+        if (!failure_.empty() || state == zkasio::session_state::connected) return failure_;
+        return "no quorum: this is what one server has, and may be old";
     }
     const auto now = boot_clock::now();
     if (!unconnected_since_) unconnected_since_ = now;

@@ -85,6 +85,7 @@ asio::awaitable<int> create_node(session s, node_options o) {
     if (o.parents) how.parents(zkasio::missing_parents::create_persistent);
     const zkasio::created made = co_await s.zk.create(o.path, data_of(o), how);
     print(printable(made.path) + "\n");
+    warn_if_open(s, made.path, o.acl);
     co_return exit_code::ok;
 }
 

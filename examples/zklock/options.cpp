@@ -169,7 +169,10 @@ void add_locks(CLI::App& app, options& o) {
                              "  zklock break --yes --node _c_5a1e...-lock-0000000012 /locks/backup\n");
     cut.add_flag("-y,--yes", l.yes, "do not ask");
     CLI::App& ask = add_verb(app, o, verb::revoke, "revoke", "ask the holder of a lock to give it back",
-                             "  zklock revoke /locks/backup    # `zklock run` then sends SIGTERM to its command\n");
+                             "  zklock revoke /locks/backup    # `zklock run` then sends SIGTERM to its command\n"
+                             "  zklock revoke --keep-data /locks/backup    # `zklock locks` still shows whose it is\n");
+    ask.add_flag("--keep-data", l.keep_data,
+                 "ask in the data of PATH, and keep those of the holder, who has to use zkasio 0.2 or later");
     for (CLI::App* one : {&cut, &ask}) {
         path_option(*one, l.path, "of the lock");
         one->add_option("--node", l.node, "this contender instead of the holder, by name or path");
@@ -345,6 +348,7 @@ void add_common(CLI::App& app, options& o) {
                                  {"always", when_to_colour::always},
                                  {"never", when_to_colour::never}},
                                 "colours (auto: on a terminal, unless NO_COLOR is set)");
+    app.add_flag("--read-only", c.read_only, "while there is no quorum, read what one server has; it may be old");
     app.add_flag("-v,--verbose", c.verbose, "say what the connection does, and where in the queue we are");
 }
 
@@ -483,6 +487,42 @@ std::string complete_command(run_options& r, const std::string& verb) {
     return r.command.empty() ? "what is to be run? zklock " + verb + " PATH COMMAND [ARGUMENT]..." : "";
 }
 
+// What the command needs a quorum for, "writes"; empty for a command that --read-only allows.
+std::string_view what_needs_quorum(const options& o) {
+    switch (o.what) {
+        case verb::run:
+        case verb::elect: return "takes a lock";
+        case verb::break_lock:
+        case verb::revoke:
+        case verb::set:
+        case verb::create:
+        case verb::rm:
+        case verb::bench: return "writes";
+        case verb::acl: return o.node.acl.empty() ? "" : "writes";
+        case verb::counter: return o.counter.delta ? "writes" : "";
+        case verb::barrier:
+            return o.barrier.action == barrier_action::wait ? "must not answer from old data" : "writes";
+        case verb::queue: return o.queue.action == queue_action::dead ? "needs a session" : "writes";
+        case verb::doctor: return "asks the leader";
+        case verb::locks:
+        case verb::get:
+        case verb::ls:
+        case verb::stat:
+        case verb::watch:
+        case verb::tree: return "";
+    }
+    return "";
+}
+
+void check_read_only(const options& o, const CLI::App& of) {
+    const std::string_view why_not = o.connection.read_only ? what_needs_quorum(o) : "";
+    if (why_not.empty()) return;
+    std::string command = "zklock " + of.get_name();
+    for (const CLI::App* const action : of.get_subcommands()) command += " " + action->get_name();
+    if (o.what == verb::acl) command += " --set";
+    throw CLI::ValidationError("--read-only", "not for `" + command + "`, which " + std::string(why_not));
+}
+
 }  // namespace
 
 std::optional<options> parse_options(int argc, char** argv, int& exit_code) {
@@ -518,6 +558,7 @@ std::optional<options> parse_options(int argc, char** argv, int& exit_code) {
             if (wrong.empty()) wrong = complete_command(o.run, name);
             if (!wrong.empty()) throw CLI::ValidationError(wrong);
         }
+        check_read_only(o, *find_verb(app, name));
     } catch (const CLI::Success& e) {  // --help, --version
         exit_code = app.exit(e) == 0 ? exit_code::ok : exit_code::failed;
         return std::nullopt;

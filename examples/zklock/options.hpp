@@ -20,6 +20,7 @@ struct connection_options {
     std::chrono::milliseconds session_timeout{10'000};
     std::chrono::milliseconds connect_timeout{10'000};
     std::string auth_file;
+    bool read_only = false;  ///< see zkasio::client_options::allow_read_only(); only for commands that only read
     bool verbose = false;
 };
 
@@ -46,6 +47,7 @@ struct locks_options {
     std::string path;
     bool recursive = false, json = false, watch = false;
     std::string node;  ///< break, revoke: this one instead of the holder
+    bool keep_data = false;  ///< revoke: the request leaves the data of the contender's node as they are
     bool yes = false;
 };
 

@@ -65,6 +65,7 @@ asio::awaitable<int> run_command(session s, run_options o) {
     const auto begin = zkasio::boot_clock::now();
     co_await connect(s, o);
     const auto connected = zkasio::boot_clock::now();
+    warn_if_open(s, o.path, o.acl);
     const std::optional<zkasio::lock_guard> guard = co_await acquire(choose_lock(s.zk, o), patiently(s), o, begin);
     if (!guard) {
         const std::string path = zkasio::printable(o.path);

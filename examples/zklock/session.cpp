@@ -4,10 +4,12 @@
 #include "exit_code.hpp"
 #include "terminal.hpp"
 
+#include <zkasio/client_stats.hpp>
 #include <zkasio/coroutines/task_scope.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/log_record.hpp>
 #include <zkasio/path.hpp>
+#include <zkasio/printable.hpp>
 
 #include <asio/co_spawn.hpp>
 #include <asio/io_context.hpp>
@@ -34,6 +36,7 @@ asio::awaitable<void> work(session s, const task& what, int& code) {
     }
     const bool interrupted = s.signals.interrupted_by() != 0;
     if (failed && !interrupted) code = report(failed);
+    if (s.zk.stats().read_only_connections > 0) say("read from a server without a quorum: it may be old");
     const bool leaves_nodes = s.keeps_nodes && s.zk.session_now().id() != 0;  // 0: there was no session to hold any
     const zkasio::close_result end = co_await s.zk.close();
     if (end == zkasio::close_result::session_left_to_expire && leaves_nodes)
@@ -71,7 +74,7 @@ std::string hint_of(const zkasio::error& e) {
 
 zkasio::client_options client_options_of(const connection_options& how) {
     zkasio::client_options o(how.servers);
-    o.session_timeout(how.session_timeout).connection_timeout(how.connect_timeout);
+    o.session_timeout(how.session_timeout).connection_timeout(how.connect_timeout).allow_read_only(how.read_only);
     for (const std::string& user : digest_credentials(how.auth_file)) o.auth("digest", user);
     if (how.verbose)
         o.log([](const zkasio::log_record& r) { say(std::string(to_string(r.level())) + ": " + r.text()); });
@@ -83,8 +86,9 @@ int run_session(const connection_options& how, const task& what, bool keeps_node
     {
         asio::io_context io(1);
         signal_router signals(io.get_executor());
-        const zkasio::client zk(io, client_options_of(how));
-        const session s{zk, signals, killer, keeps_nodes, how.verbose};
+        const zkasio::client_options options = client_options_of(how);
+        const zkasio::client zk(io, options);
+        const session s{zk, signals, killer, keeps_nodes, how.verbose, !options.auth().empty()};
         asio::co_spawn(io, work(s, what, code), [](std::exception_ptr failed) {
             if (failed) std::rethrow_exception(failed);
         });
@@ -93,6 +97,12 @@ int run_session(const connection_options& how, const task& what, bool keeps_node
     }
     if (signal != 0) die_by(signal);
     return code;
+}
+
+void warn_if_open(const session& s, const std::string& path, const std::string& acl) {
+    if (s.has_credentials && acl.empty())
+        say(zkasio::printable(path) + ": nodes are open to everybody; --acl creator keeps them to these credentials, " +
+            "and --acl open ends this warning");
 }
 
 int report(std::exception_ptr failed) noexcept {

@@ -73,8 +73,9 @@ asio::awaitable<int> break_lock(session s, locks_options o) {
 asio::awaitable<int> revoke_lock(session s, locks_options o) {
     const std::vector<contender> found = co_await find(s, o);
     if (found.empty()) co_return exit_code::refused;
+    const auto data = o.keep_data ? zkasio::holder_data::kept : zkasio::holder_data::replaced;
     for (const contender& c : found) {
-        co_await zkasio::revoke(s.zk, c.path);
+        co_await zkasio::revoke(s.zk, c.path, data);
         print("Asked: " + line_about(c) + "\n");
     }
     co_return exit_code::ok;

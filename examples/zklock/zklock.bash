@@ -25,7 +25,7 @@ _zklock_command() {
 
 _zklock() {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} verb='' action='' path='' i servers=()
-    local common='--connect --session-timeout --connect-timeout --auth-file --color --verbose --help --version'
+    local common='--connect --session-timeout --connect-timeout --auth-file --read-only --color --verbose --help --version'
     local verbs='run elect locks break revoke get set create rm ls stat acl watch tree barrier counter queue doctor bench'
     local supervision='--on-loss --on-revoke --grace --acl --data --command --close'
     COMPREPLY=()
@@ -91,7 +91,7 @@ _zklock() {
         elect) own="--requeue $supervision --" ;;
         locks) own='--recursive --json --watch' ;;
         break) own='--node --yes' ;;
-        revoke) own='--node' ;;
+        revoke) own='--node --keep-data' ;;
         get | stat) own='--json' ;;
         ls) own='--long --json' ;;
         watch) own='--count' ;;

@@ -54,7 +54,8 @@ class ZkasioConan(ConanFile):
         self.version = re.search(r"project\(zkasio VERSION ([0-9.]+)", text).group(1)
 
     def export_sources(self):
-        for pattern in ("CMakeLists.txt", "LICENSE", "cmake/*", "lib/*", "examples/zklock/*"):
+        for pattern in ("CMakeLists.txt", "LICENSE", "cmake/*", "lib/*", "examples/zklock/*",
+                        "docs/zklock.schema.json"):
             copy(self, pattern, self._checkout, self.export_sources_folder)
 
     def layout(self):

@@ -77,6 +77,36 @@ class TakenAway(Loss):
         p.say()
         self.assertEqual(p.end(), 0)
 
+    def test_revoked_and_the_data_kept(self):
+        for kind, options in (("mutex", ()), ("shared", ("--shared",)), ("semaphore", ("--semaphore", "2"))):
+            path = f"{self.path}/{kind}"
+            p = self.hold("--on-revoke", "ignore", *options, path=path)
+            before = self.locks(path)["holders"][0]
+            self.assertEqual(self.zklock("revoke", "--keep-data", path)[0], 0)
+            asked = self.locks(path)["holders"][0]
+            self.assertTrue(asked["revoke_requested"], kind)
+            self.assertEqual((asked["pid"], asked["data"]), (p.pid, before["data"]), kind)
+            p.say()
+            self.assertEqual(p.end(), 0)
+            second = self.hold(*options, path=path)
+            self.assertFalse(self.locks(path)["holders"][0]["revoke_requested"], kind)
+            self.zklock("revoke", "--keep-data", path)
+            self.assertEqual(second.end(), 128 + signal.SIGTERM, kind)
+            second.output()
+
+    def test_data_of_another_program_are_not_overwritten_by_a_request(self):
+        self.zklock("create", self.path, "notes")
+        p = self.hold("--on-revoke", "ignore")
+        status, _, err = self.zklock("revoke", "--keep-data", self.path)
+        self.assertEqual(status, 120)
+        self.assertIn("data of another program", err)
+        self.assertEqual(self.zklock("get", self.path)[1], "notes")
+        self.assertFalse(self.locks()["holders"][0]["revoke_requested"])
+        self.assertEqual(self.zklock("revoke", self.path)[0], 0)
+        self.assertTrue(self.locks()["holders"][0]["revoke_requested"])
+        p.say()
+        self.assertEqual(p.end(), 0)
+
     def test_a_leader_is_asked_without_a_write_into_its_node(self):
         p = self.hold("--on-revoke", "ignore", verb="elect")
         before = self.locks()["holders"][0]

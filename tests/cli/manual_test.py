@@ -1,14 +1,17 @@
 """What is written about zklock is true: the manual page, the completion and --help know the same commands and options."""
 
+import gzip
 import os
 import re
 import shutil
 import subprocess
+import tempfile
 import unittest
 
 import support
 
 SOURCES = os.environ["ZKLOCK_SOURCES"]
+INSTALL = os.environ.get("ZKLOCK_INSTALL", "")  # the command that installs zklock
 
 
 def read(name):
@@ -49,6 +52,20 @@ class Manual(support.CliTest):
                               capture_output=True, text=True)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
 
+    @unittest.skipUnless(INSTALL, "zklock is not installed from this build")
+    def test_the_schema_is_installed_where_the_manual_says(self):
+        with tempfile.TemporaryDirectory() as root:
+            done = subprocess.run(INSTALL.split(), capture_output=True, text=True, env={**os.environ, "DESTDIR": root})
+            self.assertEqual(done.returncode, 0, done.stderr)
+            pages = [os.path.join(d, name) for d, _, names in os.walk(root) for name in names
+                     if re.fullmatch(r"zklock\.1(\.gz)?", name)]
+            self.assertEqual(len(pages), 1)
+            page = gzip.open(pages[0], "rt") if pages[0].endswith(".gz") else open(pages[0])
+            with page:
+                path = re.search(r"/\S*zklock\.schema\.json", page.read().replace("\\-", "-")).group()
+            with open(root + path) as installed, open(os.path.join(SOURCES, "../../docs/zklock.schema.json")) as ours:
+                self.assertEqual(installed.read(), ours.read())
+
     def test_examples_of_help_are_right(self):
         for verb in self.verbs():
             examples = re.findall(r"^  zklock (.*?)(?: \||  +#|$)", self.zklock(verb, "--help")[1], re.M)
@@ -77,10 +94,12 @@ class Completion(support.CliTest):
         manual.setUp()
         self.assertLessEqual(set(manual.verbs()), set(self.complete("")))
         self.assertEqual(self.complete("re"), ["revoke"])
+        common = {o for o in manual.options() if o.startswith("--")}
+        self.assertLessEqual(common, set(self.complete("-")))
         for verb in manual.verbs():
             for words in [[verb, action] for action in manual.verbs(verb)] or [[verb]]:
                 known = {o for o in manual.options(*words) if o.startswith("--")}
-                self.assertLessEqual(known, set(self.complete(*words, "-")), words)
+                self.assertLessEqual(known | common, set(self.complete(*words, "-")), words)
         manual.doCleanups()
 
     def test_values(self):

@@ -374,6 +374,29 @@ class Credentials(support.CliTest):
         self.assertEqual(self.zklock("ls", "--auth-file", self.file("secret\n"), "/")[0], 125)
         self.assertEqual(self.zklock("ls", "--auth-file", "/no/such/file", "/")[0], 125)
 
+    def test_nodes_that_are_open_in_spite_of_them(self):
+        self.zklock("create", self.path)
+        joe = {"ZKLOCK_AUTH": "joe:secret"}
+        for words in (["run", "{}", "true"], ["elect", "{}", "true"], ["create", "{}"]):
+            path = f"{self.path}/{words[0]}"
+            command = [word.format(path) for word in words]
+            status, _, err = self.zklock(*command, environment=joe)
+            self.assertEqual((status, err.count("\n")), (0, 1), err)
+            self.assertIn(f"zklock: {path}: nodes are open to everybody; --acl creator ", err)
+            for acl in ("creator", "open"):
+                command = [words[0], "--acl", acl] + [word.format(f"{path}-{acl}") for word in words[1:]]
+                self.assertEqual(self.zklock(*command, environment=joe)[::2], (0, ""), command)
+            without = [words[0]] + [word.format(path + "-without") for word in words[1:]]
+            self.assertEqual(self.zklock(*without)[::2], (0, ""), words)
+        for command in (["get"], ["set", "--version", "0"], ["locks"], ["rm"]):
+            data = ["data"] if command[0] == "set" else []
+            self.assertEqual(self.zklock(*command, f"{self.path}/create", *data, environment=joe)[::2], (0, ""))
+        file = self.file("joe:secret\n")
+        self.assertIn("open to everybody", self.zklock("create", "--auth-file", file, f"{self.path}/file")[2])
+        none = self.file("# nobody\n")
+        self.assertEqual(self.zklock("create", "--auth-file", none, f"{self.path}/nobody")[2], "")
+        self.zklock("rm", "-r", "--yes", self.path, environment=joe)
+
     def test_the_command_does_not_see_them(self):
         _, out, _ = self.zklock("run", self.path, "--", "env", environment={"ZKLOCK_AUTH": "joe:secret"})
         self.assertIn("ZKLOCK_TOKEN", out)

@@ -128,11 +128,12 @@ class Conan(unittest.TestCase):
         self.assertEqual(re.search(pattern, CMAKE)[1], VERSION[1])
 
     def test_exported_sources_are_enough(self):
-        patterns = ast.literal_eval(re.search(r"for pattern in (\(.*?\)):", self.source)[1])
+        patterns = ast.literal_eval(re.search(r"(?s)for pattern in (\(.*?\)):", self.source)[1])
         for pattern in patterns:
             self.assertTrue(list(ROOT.glob(pattern)), pattern)
         # What CMakeLists.txt reads when it is built so.
-        for path in ("CMakeLists.txt", "cmake/exports.map", "lib/zkasio/client.cpp", "examples/zklock/CMakeLists.txt"):
+        for path in ("CMakeLists.txt", "cmake/exports.map", "lib/zkasio/client.cpp", "examples/zklock/CMakeLists.txt",
+                     "docs/zklock.schema.json"):
             self.assertTrue(any(path == pattern or path.startswith(pattern.rstrip("*")) for pattern in patterns), path)
 
     def test_python_is_python(self):
