@@ -51,10 +51,10 @@ asio::awaitable<T> end_within(Limit limit, asio::awaitable<T> operation) {
 /// *Completes when* the operation has really ended. Its result counts, even a result that came after the limit: a
 /// lock_guard is never lost to a race. The operation runs on the caller's executor if that is an
 /// asio::strand<asio::any_io_executor>, else on a strand over it.
-/// *Fails with* errc::timed_out if the cancellation at the limit has ended the operation, with the name and the path of
-/// the operation, and with error::outcome_unknown() if the operation was a write that may have been applied. With
-/// errc::invalid_argument for a negative `limit`: the operation is not begun. With every other exception of the
-/// operation.
+/// *Fails with* errc::timed_out if the cancellation at the limit has ended the operation, with the operation's name and
+/// path, with the reason if there was no connection, and with error::outcome_unknown() if the operation was a write
+/// that may have been applied. With errc::invalid_argument for a negative `limit`: the operation is not begun. With
+/// every other exception of the operation.
 /// *Cancellation*, of every type that the caller has enabled, is passed on to the operation. If the cancellation comes
 /// before the limit, this fails with asio::error::operation_aborted and not with errc::timed_out, even if the operation
 /// takes longer than the limit to end.
