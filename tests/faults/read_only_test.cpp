@@ -31,9 +31,9 @@ asio::awaitable<void> regain_quorum(test_server& servers) {
     for (const int i : killed) co_await servers.async_start(i);
 }
 
-asio::awaitable<void> until_read_only(client zk) {
-    auto read_only = [zk]() -> asio::awaitable<bool> { co_return zk.state() == session_state::read_only; };
-    co_await eventually(read_only, 60s);
+asio::awaitable<void> until_state(client zk, session_state wanted) {
+    auto reached = [zk, wanted]() -> asio::awaitable<bool> { co_return zk.state() == wanted; };
+    co_await eventually(reached, 60s);
 }
 
 }  // namespace
@@ -54,7 +54,7 @@ TEST_CASE("read-only server: reads are answered, writes refused, and a lock is k
         co_await does_not_allow_it.create(dir + "/ephemeral", bytes(), create_options().mode(create_mode::ephemeral));
 
         lose_quorum(servers);
-        co_await until_read_only(zk);
+        co_await until_state(zk, session_state::read_only);
         const node_data read = co_await zk.get(node);
         CHECK(read.data == "before");
         CHECK_FALSE(co_await zk.exists(dir + "/none"));
@@ -84,7 +84,7 @@ TEST_CASE("read-only server: reads are answered, writes refused, and a lock is k
         co_await zk.connected();
         CHECK(zk.session_now().id() == id);
         CHECK(held.held());
-        co_await does_not_allow_it.connected();
+        co_await until_state(does_not_allow_it, session_state::connected);
         CHECK(co_await code_of(does_not_allow_it.set(node, "after")) == std::error_code());
         co_await does_not_allow_it.create(dir + "/later");
         CHECK((co_await seen.changes.changed()).what == node_change::data_changed);
@@ -111,7 +111,7 @@ TEST_CASE("read-only server: its answers renew no lease") {
             auto suspended = [&]() -> asio::awaitable<bool> { co_return zk.state() != session_state::connected; };
             co_await eventually(suspended, 60s);
             const boot_clock::time_point lease = held.held_until();
-            co_await until_read_only(zk);
+            co_await until_state(zk, session_state::read_only);
             CHECK(held.held());
             int reads = 0;
             while (held.held()) {
@@ -143,7 +143,7 @@ TEST_CASE("read-only server: a client that begins there gets its session, and it
         co_await first.create(dir + "/unchanged");
         lose_quorum(servers);
         const test_client zk(executor, reads_of(servers));
-        co_await until_read_only(zk);
+        co_await until_state(zk, session_state::read_only);
         CHECK(zk.session_now().id() == 0);
         CHECK((co_await zk.get(node)).data == "before");
         const watched<node_data> seen = co_await zk.get_and_watch(node);
