@@ -1,5 +1,5 @@
-// zkasio and boost_zkasio in one process use the same C library, whose calls take turns: as long as this program has the
-// turn, neither gets one.
+// zkasio and boost_zkasio in one process use the same C library, whose calls take turns: as long as this program has
+// the turn, neither gets one.
 
 #include <boost_zkasio/client.hpp>
 #include <zkasio/client.hpp>

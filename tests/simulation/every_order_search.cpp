@@ -1,5 +1,5 @@
-// Source sets and sleep sets: Abdulla, Aronsson, Jonsson, Sagonas, "Optimal dynamic partial order reduction", POPL 2014,
-// algorithm 1.
+// Source sets and sleep sets: Abdulla, Aronsson, Jonsson, Sagonas, "Optimal dynamic partial order reduction", POPL
+// 2014, algorithm 1.
 
 #include "simulation/schedule_search.hpp"
 

@@ -62,7 +62,8 @@ std::string base_line::left_behind() const {
         std::set_difference(now.begin(), now.end(), descriptors_.begin(), descriptors_.end(),
                             std::back_inserter(more));
         if (!more.empty() && !has_own_server) left += "\n  descriptors:" + joined(more);
-        if (const std::size_t n = threads(); n > threads_ && !has_own_server) left += "\n  threads: " + std::to_string(n - threads_);
+        if (const std::size_t n = threads(); n > threads_ && !has_own_server)
+            left += "\n  threads: " + std::to_string(n - threads_);
         std::vector<std::string> kept;
         if (with_servers_) kept = surroundings::current().kept_by_servers();
         if (!kept.empty()) left += "\n  kept by the servers:" + joined(kept);

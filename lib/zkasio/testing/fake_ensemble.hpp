@@ -114,7 +114,9 @@ public:
         run_task(testing_detail::keep_result(std::move(task), result), limit);
         return std::move(**result);
     }
-    void run(asio::awaitable<void> task, any_duration limit = std::chrono::hours(1)) { run_task(std::move(task), limit); }
+    void run(asio::awaitable<void> task, any_duration limit = std::chrono::hours(1)) {
+        run_task(std::move(task), limit);
+    }
     /// As above, for the coroutine `body()`: a lambda with captures may be written in the call.
     template <std::invocable Body>
     auto run(Body&& body, any_duration limit = std::chrono::hours(1)) {

@@ -7,8 +7,8 @@
 #include <mutex>
 
 // Outside of all namespaces, for the name is the same in all copies of zkasio that a process may have, `zkasio` and
-// `boost_zkasio` among them. They share what the linker finds first, as they share the C library. (A copy that hides its
-// symbols, or whose program does not export its own, has a state of its own.)
+// `boost_zkasio` among them. They share what the linker finds first, as they share the C library. (A copy that hides
+// its symbols, or whose program does not export its own, has a state of its own.)
 extern "C" {
 
 struct zkasio_c_library_1 {

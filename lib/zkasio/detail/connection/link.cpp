@@ -144,7 +144,8 @@ std::string link::why_not_connected() const {
     // An attempt that has only just begun says less than the failure before it.
     const bool trying = backend_ && has_socket_ && !connected();
     if (trying && (last_failure_.empty() || clock::now() - attempt_began_ > 100ms)) return backend_->attempt();
-    if (last_failure_.empty() && !backend_) return "still looking for the address of " + servers_.text + servers_.chroot;
+    if (last_failure_.empty() && !backend_)
+        return "still looking for the address of " + servers_.text + servers_.chroot;
     return last_failure_;
 }
 
