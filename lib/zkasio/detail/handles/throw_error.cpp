@@ -2,24 +2,19 @@
 
 #include <asio/error.hpp>
 
-#include <string>
-
 namespace zkasio::detail {
 
 void throw_if_failed(const reply& r, std::string_view operation, std::string_view path) {
     if (!r.code) return;
-    std::string_view hint = r.code == errc::not_connected || r.code == zk_errc::no_node ? std::string_view(r.data) : "";
+    const bool says_why = r.code == errc::not_connected || r.code == zk_errc::no_node ||
+                          r.code == asio::error::operation_aborted;
+    std::string_view hint = says_why ? std::string_view(r.data) : "";
     if (operation == "create" && r.code == zk_errc::no_node && hint.empty())
         hint = "the parent does not exist: create it, or ask for create_options::parents()";
     if (r.code == zk_errc::not_read_only)
         hint = r.data.empty() ? std::string_view("wait for client::connected()") : std::string_view(r.data);
     if (r.code == zk_errc::no_auth) hint = "the ACL does not allow it to this client: see get_acl() and add_auth()";
     if (r.code == zk_errc::invalid_acl) hint = "an unknown scheme, a malformed id, or auth: without add_auth()";
-    std::string still_waited_for;
-    if (r.code == asio::error::operation_aborted && !r.data.empty()) {
-        still_waited_for = "no connection: " + r.data;
-        hint = still_waited_for;
-    }
     throw error(r.code, operation, path, hint, r.sent);
 }
 

@@ -171,7 +171,9 @@ void request_table::cancel(op_id id, sent_writes writes) {
     reply r;
     r.code = asio::error::operation_aborted;
     r.sent = under_way && is_write(*e.what);
-    if (!under_way && !link_.connected()) r.data = link_.why_not_connected();  // the hint of the error
+    if (!under_way && !link_.connected())
+        if (const std::string why = link_.why_not_connected(); !why.empty())
+            r.data = "no connection: " + why;  // the hint of the error
     if (e.what) r.asked = std::make_shared<request>(*e.what);
     request_receiver to = std::get<request_receiver>(std::exchange(e.to, std::monostate()));
     if (!under_way) {
