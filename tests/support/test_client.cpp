@@ -1,6 +1,7 @@
 #include "support/test_client.hpp"
 
 #include <asio/bind_cancellation_slot.hpp>
+#include <asio/post.hpp>
 #include <asio/redirect_error.hpp>
 
 namespace zkasio::test {
@@ -15,7 +16,11 @@ running::running(asio::any_io_executor executor, asio::awaitable<void> task)
                    }));
 }
 
-void running::cancel(asio::cancellation_type how) { state_->signal.emit(how); }
+void running::cancel(asio::cancellation_type how) {
+    state_->signal.emit(how);
+    // Since Asio 1.24 the coroutine is cancelled by a pointer into the signal, in a later turn of its executor.
+    asio::post(state_->ended_timer.get_executor(), [s = state_] {});
+}
 
 asio::awaitable<std::exception_ptr> running::end() const {
     const auto s = state_;
