@@ -6,7 +6,6 @@ import pathlib
 import sys
 
 LEFT_OUT = {"testing"}  # a kit for tests
-BY_OWN_TESTS = {"prometheus", "tls"}
 
 
 @functools.cache
@@ -62,13 +61,13 @@ def main():
         elif argument:
             title, file = argument.split("=", 1)
             reports.append((title, json.loads(pathlib.Path(file).read_text())))
-    rooms = collections.defaultdict(list)
+    rooms = collections.defaultdict(dict)  # by room, then by report
     totals = []
     for title, report in reports:
         per_room = collections.defaultdict(lambda: [0, 0])
         for file, branches in branches_of(report, lib).items():
             room = room_of(file)
-            if room in LEFT_OUT | BY_OWN_TESTS:
+            if room in LEFT_OUT:
                 continue
             for counts in branches.values():
                 per_room[room][0] += sum(c > 0 for c in counts)
@@ -76,15 +75,16 @@ def main():
         calls = functions_of(report, lib)
         taken, all_of = (sum(n[i] for n in per_room.values()) for i in (0, 1))
         uncalled = sorted((str(f), l) for (f, l), n in calls.items()
-                          if n == 0 and room_of(f) not in LEFT_OUT | BY_OWN_TESTS)
+                          if n == 0 and room_of(f) not in LEFT_OUT)
         totals.append((title, taken, all_of, uncalled))
         for room, (some, every) in per_room.items():
-            rooms[room].append((some, every))
+            rooms[room][title] = (some, every)
     width = max(map(len, rooms))
     print(f"\n{'branches of':{width}}  " + "  ".join(f"{title:>28}" for title, *_ in totals))
+    column = lambda a, b: f"{f'{a} of {b}':>18} {100 * a / b:7.1f} %" if b else " " * 28
     for room in sorted(rooms):
-        print(f"{room:{width}}  " + "  ".join(f"{f'{a} of {b}':>18} {100 * a / b:7.1f} %" for a, b in rooms[room]))
-    print(f"{'all':{width}}  " + "  ".join(f"{f'{a} of {b}':>18} {100 * a / b:7.1f} %" for _, a, b, _ in totals))
+        print(f"{room:{width}}  " + "  ".join(column(*rooms[room].get(title, (0, 0))) for title, *_ in totals))
+    print(f"{'all':{width}}  " + "  ".join(column(a, b) for _, a, b, _ in totals))
     title, taken, all_of, uncalled = totals[-1]
     print(f"\nfunctions that no test calls ({title}): {len(uncalled)}")
     for file, line in uncalled:

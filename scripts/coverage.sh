@@ -10,7 +10,7 @@ usage() {
 usage: scripts/coverage.sh [--with LEVEL,...] [--no-build] [--missing ROOM] [--require PERCENT]
 
   --with LEVELS      also these levels of tests, besides unit and simulation: memory (the integration tests in memory),
-                     testing, integration. Their figures, together with the former, are a second column
+                     testing, integration, tls, faults. Their figures, together with the former, are a second column
   --missing ROOM     prints each line of the room that has a branch which no test takes, both ways where both are missing
   --require PERCENT  exits with 1 if a smaller share of the library's branches is reached
   --no-build         takes the programs as they are
@@ -18,8 +18,7 @@ usage: scripts/coverage.sh [--with LEVEL,...] [--no-build] [--missing ROOM] [--r
 
 A branch is one way out of a condition: of if, ?:, &&, ||, loops and cases. Ways that only an exception takes are none
 for clang, so they are left out. Code of templates counts as reached when one of its instances is. Assertions are
-compiled out. Counted are the sources and headers of lib/, without the rooms testing (a kit for tests) and, unless
-levels that use them are run, prometheus and tls.
+compiled out. Counted are the sources and headers of lib/, without the room testing (a kit for tests).
 USAGE
 }
 
@@ -36,7 +35,7 @@ while [ $# -gt 0 ]; do
     shift
 done
 for level in "${levels[@]}"; do
-    case $level in memory | testing | integration) ;; *) usage_error "no level $level" ;; esac
+    case $level in memory | testing | integration | tls | faults) ;; *) usage_error "no level $level" ;; esac
 done
 
 install_packages clang-19 libclang-rt-19-dev llvm-19
@@ -45,7 +44,7 @@ all=(unit simulation "${levels[@]}")
 targets=()
 for level in "${all[@]}"; do targets+=("$(program_of "$level")"); done
 [ -z "$build" ] || build coverage "${targets[@]}"
-if [[ " ${levels[*]} " == *" integration "* ]]; then
+if [[ " ${levels[*]} " =~ " "(integration|tls)" " ]]; then
     start_servers 1
     export ZKASIO_TEST_SERVERS=$servers
 fi
@@ -58,9 +57,9 @@ run() { # LEVEL
     local arguments=()
     [ "$1" != memory ] || arguments=("$memory_only")
     say "running the $1 tests"
-    rm -f "$directory/$1.profraw"
+    rm -f "$directory/$1"-*.profraw
     # A test that fails has reached its code all the same; scripts/test.sh is there to notice.
-    LLVM_PROFILE_FILE="$directory/$1.profraw" ZKASIO_SIM_SEEDS=${ZKASIO_SIM_SEEDS:-50} \
+    LLVM_PROFILE_FILE="$directory/$1-%p.profraw" ZKASIO_SIM_SEEDS=${ZKASIO_SIM_SEEDS:-50} \
         "$root/build/coverage/tests/$(program_of "$1")" "${arguments[@]}" > "$work/$1.log" 2>&1 ||
         { echo "   some fail:"; tail -n 3 "$work/$1.log"; }
     tail -n 2 "$work/$1.log" | head -n 1
@@ -72,7 +71,7 @@ export_of() { # FILE LEVEL...
     local to=$1 profiles=() objects=() level
     shift
     for level in "$@"; do
-        profiles+=("$directory/$level.profraw")
+        profiles+=("$directory/$level"-*.profraw)
         objects+=(-object "$root/build/coverage/tests/$(program_of "$level")")
     done
     llvm-profdata-19 merge -sparse "${profiles[@]}" -o "$work/merged.profdata"

@@ -88,6 +88,10 @@ CLI::App& add_verb(CLI::App& app, options& o, verb v, const std::string& name, c
     return *sub;
 }
 
+void add_acl(CLI::App& app, std::string& acl) {
+    app.add_option("--acl", acl, "of the nodes that are created: open, creator, or scheme:id:cdrwa,...")->check(is_acl);
+}
+
 void add_supervision(CLI::App& app, run_options& r) {
     enum_option<on_loss>(app, "--on-loss", r.loss,
                          {{"kill", on_loss::kill}, {"term", on_loss::term}, {"warn", on_loss::warn}},
@@ -96,8 +100,7 @@ void add_supervision(CLI::App& app, run_options& r) {
                            {{"term", on_revoke::term}, {"kill", on_revoke::kill}, {"ignore", on_revoke::ignore}},
                            "what becomes of it when somebody asks for the lock back");
     duration_option(app, "--grace", r.grace, "between SIGTERM and SIGKILL, with --on-loss term");
-    app.add_option("--acl", r.acl, "of the nodes that are created: open, creator, or scheme:id:cdrwa,...")
-        ->check(is_acl);
+    add_acl(app, r.acl);
     app.add_option("-c,--command", r.shell_command, "run TEXT in a shell ($SHELL), instead of COMMAND")
         ->type_name("TEXT");
     app.add_flag("-o,--close", r.close, "the lock ends with COMMAND, not with what that leaves running");
@@ -253,7 +256,7 @@ void add_structures(CLI::App& app, options& o) {
                                  "  zklock barrier remove /deploy/gate\n");
     barrier.require_subcommand(1);
     const auto act = [&b](barrier_action a) { return [&b, a] { b.action = a; }; };
-    add_action(barrier, "set", b.path, act(barrier_action::set), "close it: the node is created");
+    add_acl(add_action(barrier, "set", b.path, act(barrier_action::set), "close it: the node is created"), b.acl);
     add_action(barrier, "remove", b.path, act(barrier_action::remove), "open it: the node is removed");
     CLI::App& wait = add_action(barrier, "wait", b.path, act(barrier_action::wait), "until it is open");
     duration_option(wait, "-w,--wait", [&b](milliseconds d) { b.wait = d; }, "so long, then exit status 121");
@@ -266,6 +269,7 @@ void add_structures(CLI::App& app, options& o) {
     CLI::App& get = add_action(counter, "get", c.path, [] {}, "the number; 0 where there is no node");
     CLI::App& add = add_action(counter, "add", c.path, [] {}, "add N, once; the new number is printed");
     add.add_option("N", c.delta, "may be negative")->required()->type_name("");
+    add_acl(add, c.acl);
     for (CLI::App* const one : {&get, &add})
         one->add_flag("--kazoo", c.kazoo, "the number as text, as Python's kazoo (without it: as Curator, 8 bytes)");
 }
@@ -311,6 +315,7 @@ void add_queue(CLI::App& app, options& o) {
     which->add_option("NAME", q.names, "as `zklock queue dead` shows them")->type_name("");
     which->add_flag("--all", q.all, "all that are dead");
     for (CLI::App* const one : {&ls, &dead}) one->add_flag("--json", q.json, "for programs");
+    for (CLI::App* const one : {&put, &revive}) add_acl(*one, q.acl);
     for (CLI::App* const one : {&ls, &put, &dead, &revive}) {
         enum_option(*one, "--layout", q.layout, queue_layouts, "whose queue it is");
         one->add_option("--lock-path", q.lock_path, "where consumers of Curator's queue have their claims")

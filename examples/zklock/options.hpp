@@ -69,12 +69,14 @@ struct barrier_options {
     std::string path;
     barrier_action action = barrier_action::wait;
     std::optional<std::chrono::milliseconds> wait;  ///< none: for as long as it takes
+    std::string acl;
 };
 
 struct counter_options {
     std::string path;
     std::optional<std::int64_t> delta;  ///< none: show the number
     bool kazoo = false;
+    std::string acl;
 };
 
 enum class queue_action { ls, put, dead, revive };
@@ -90,6 +92,7 @@ struct queue_options {
     std::optional<std::string> id;
     std::chrono::milliseconds delay{0};
     std::vector<std::string> names;  ///< revive: these
+    std::string acl;
     bool all = false, json = false;
 };
 

@@ -1,4 +1,5 @@
 // queue: what waits in a work queue, what has failed, and items from a shell.
+#include "acl_text.hpp"
 #include "commands.hpp"
 #include "duration.hpp"
 #include "exit_code.hpp"
@@ -79,19 +80,24 @@ asio::awaitable<void> list_dead(zkasio::work_queue queue, bool as_json) {
               printable(d.reason) + "\n    " + printable(d.item) + "\n");
 }
 
-asio::awaitable<int> revive(zkasio::work_queue queue, queue_options o) {
+asio::awaitable<int> revive(session s, zkasio::work_queue queue, queue_options o) {
     std::vector<std::string> names = o.names;
     if (o.all) {
         const std::vector<zkasio::dead_item> dead = co_await queue.dead();
         for (const zkasio::dead_item& d : dead) names.push_back(d.name);
     }
     int code = exit_code::ok;
+    bool revived_any = false;
     for (const std::string& name : names) {
         const bool revived = co_await queue.revive(name);
-        if (revived) continue;
+        if (revived) {
+            revived_any = true;
+            continue;
+        }
         say("there is no dead item " + printable(name) + " in " + printable(o.path));
         code = exit_code::refused;
     }
+    if (revived_any) warn_if_open(s, o.path, o.acl);
     co_return code;
 }
 
@@ -99,11 +105,14 @@ asio::awaitable<int> revive(zkasio::work_queue queue, queue_options o) {
 
 asio::awaitable<int> use_queue(session s, queue_options o) {
     const zkasio::queue_layout layout = layout_of(o);
-    const zkasio::work_queue queue(s.zk, o.path, zkasio::work_queue_options().layout(layout));
+    zkasio::work_queue_options options;
+    options.layout(layout);
+    if (!o.acl.empty()) options.acl(parse_acl(o.acl));
+    const zkasio::work_queue queue(s.zk, o.path, options);
     switch (o.action) {
         case queue_action::ls: co_await list(queue, o); break;
         case queue_action::dead: co_await list_dead(queue, o.json); break;
-        case queue_action::revive: co_return co_await revive(queue, o);
+        case queue_action::revive: co_return co_await revive(s, queue, o);
         case queue_action::put: {
             if (!o.value && o.file.empty()) {
                 say("what to put? ITEM, or --file");
@@ -115,6 +124,7 @@ asio::awaitable<int> use_queue(session s, queue_options o) {
             if (o.id) how.id(*o.id);
             std::string item = o.file.empty() ? *o.value : read_file(o.file);
             co_await queue.put(std::move(item), how);
+            warn_if_open(s, o.path, o.acl);
             break;
         }
     }

@@ -1,4 +1,5 @@
 // barrier, counter: what processes share beside locks.
+#include "acl_text.hpp"
 #include "commands.hpp"
 #include "exit_code.hpp"
 #include "terminal.hpp"
@@ -34,11 +35,16 @@ asio::awaitable<bool> passed(zkasio::barrier gate, std::optional<std::chrono::mi
 }  // namespace
 
 asio::awaitable<int> use_barrier(session s, barrier_options o) {
-    const zkasio::barrier gate(s.zk, o.path);
+    zkasio::barrier_options how;
+    if (!o.acl.empty()) how.acl(parse_acl(o.acl));
+    const zkasio::barrier gate(s.zk, o.path, how);
     switch (o.action) {
         case barrier_action::set: {
             const bool closed = co_await gate.set();
-            if (!closed) say(zkasio::printable(o.path) + " was closed already");
+            if (closed)
+                warn_if_open(s, o.path, o.acl);
+            else
+                say(zkasio::printable(o.path) + " was closed already");
             break;
         }
         case barrier_action::remove: {
@@ -59,12 +65,15 @@ asio::awaitable<int> use_barrier(session s, barrier_options o) {
 asio::awaitable<int> use_counter(session s, counter_options o) {
     zkasio::counter_options how;
     if (o.kazoo) how.format(zkasio::kazoo_counter());
+    if (!o.acl.empty()) how.acl(parse_acl(o.acl));
     const zkasio::atomic_counter counter(s.zk, o.path, how);
     std::int64_t number = 0;
-    if (o.delta)
+    if (o.delta) {
         number = co_await counter.add(*o.delta);
-    else
+        warn_if_open(s, o.path, o.acl);
+    } else {
         number = co_await counter.get();
+    }
     print(std::to_string(number) + "\n");
     co_return exit_code::ok;
 }

@@ -100,9 +100,17 @@ _zklock() {
         create) own='--file --mode --ttl --parents --acl' ;;
         rm) own='--recursive --yes --version' ;;
         acl) own='--set' ;;
-        barrier) [ "$action" != wait ] || own='--wait' ;;
-        counter) own='--kazoo' ;;
-        queue) own='--json --file --priority --delay --all --layout --lock-path --id' ;;
+        barrier)
+            case $action in
+                set) own='--acl' ;;
+                wait) own='--wait' ;;
+            esac
+            ;;
+        counter)
+            own='--kazoo'
+            [ "$action" != add ] || own+=' --acl'
+            ;;
+        queue) own='--json --file --priority --delay --all --layout --lock-path --id --acl' ;;
         doctor) own='--json --stuck' ;;
         bench) own='--clients --duration --json' ;;
     esac

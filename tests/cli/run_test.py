@@ -377,17 +377,16 @@ class Credentials(support.CliTest):
     def test_nodes_that_are_open_in_spite_of_them(self):
         self.zklock("create", self.path)
         joe = {"ZKLOCK_AUTH": "joe:secret"}
-        for words in (["run", "{}", "true"], ["elect", "{}", "true"], ["create", "{}"]):
-            path = f"{self.path}/{words[0]}"
-            command = [word.format(path) for word in words]
-            status, _, err = self.zklock(*command, environment=joe)
+        for words in ("run PATH true", "elect PATH true", "create PATH", "barrier set PATH", "counter add PATH 1",
+                      "queue put PATH item"):
+            path = f"{self.path}/{words.split()[0]}"
+            status, _, err = self.zklock(*words.replace("PATH", path).split(), environment=joe)
             self.assertEqual((status, err.count("\n")), (0, 1), err)
             self.assertIn(f"zklock: {path}: nodes are open to everybody; --acl creator ", err)
             for acl in ("creator", "open"):
-                command = [words[0], "--acl", acl] + [word.format(f"{path}-{acl}") for word in words[1:]]
+                command = words.replace("PATH", f"--acl {acl} {path}-{acl}").split()
                 self.assertEqual(self.zklock(*command, environment=joe)[::2], (0, ""), command)
-            without = [words[0]] + [word.format(path + "-without") for word in words[1:]]
-            self.assertEqual(self.zklock(*without)[::2], (0, ""), words)
+            self.assertEqual(self.zklock(*words.replace("PATH", path + "-without").split())[::2], (0, ""), words)
         for command in (["get"], ["set", "--version", "0"], ["locks"], ["rm"]):
             data = ["data"] if command[0] == "set" else []
             self.assertEqual(self.zklock(*command, f"{self.path}/create", *data, environment=joe)[::2], (0, ""))

@@ -20,8 +20,15 @@ class Barriers(support.CliTest):
         waiting.kill()
         self.assertIn("was open", self.zklock("barrier", "remove", gate)[2])
 
+    def test_its_acl(self):
+        gate = self.path + "/gate"
+        self.zklock("create", self.path)
+        self.assertEqual(self.zklock("barrier", "set", "--acl", "read-only", gate)[::2], (0, ""))
+        self.assertEqual(self.zklock("acl", gate)[1], "world:anyone:r\n")
+
     def test_words_that_are_wrong(self):
-        for arguments in ((), ("close", "/a"), ("set",), ("set", "a"), ("set", "-w", "3s", "/a")):
+        for arguments in ((), ("close", "/a"), ("set",), ("set", "a"), ("set", "-w", "3s", "/a"),
+                          ("set", "--acl", "nobody", "/a"), ("remove", "--acl", "open", "/a")):
             status, _, err = self.zklock("barrier", *arguments)
             self.assertEqual(status, 120, arguments)
             self.assertIn("zklock barrier", err)
