@@ -82,14 +82,17 @@ def support_of(level):
     return [f for f in sorted((ROOT / "tests" / level).glob("*.cpp")) if not f.name.endswith("_test.cpp")]
 
 
-def libraries():
+def libraries(level):
     """The library behind the tests, and what they are linked with."""
     names = ["zkasio_test_support", "zkasio_testing_with_detail", "zkasio_discovery_with_detail", "zkasio"]
+    if level == "tls":
+        names.insert(0, "zkasio_tls_with_detail")
     # Not the copies that tests of installed libraries have made, which are deeper.
     found = [min(BUILD.rglob(f"lib{name}.a"), key=lambda p: len(p.parts), default=None) for name in names]
     if None in found:
         raise Broken(f"{names[found.index(None)]} is not built")
-    return ["-Wl,--start-group", *map(str, found), "-Wl,--end-group", "-lzookeeper_st", "-lpthread", "-ldl"]
+    return ["-Wl,--start-group", *map(str, found), "-Wl,--end-group", "-lzookeeper_st", "-lpthread", "-ldl",
+            *(["-lssl", "-lcrypto"] if level == "tls" else [])]
 
 
 class Suite:
@@ -99,10 +102,10 @@ class Suite:
         self.guard = threading.Lock()
         self.passing, self.passed = {}, {}  # a lock, and the seconds that the unbroken test takes, for each
 
-    def link(self, objects, name):
+    def link(self, level, objects, name):
         program = self.scratch / name
         # The first definition of a function counts: that of the broken source.
-        words = ["c++", "-Wl,-z,muldefs", *map(str, objects), *libraries(), "-o", str(program)]
+        words = ["c++", "-Wl,-z,muldefs", *map(str, objects), *libraries(level), "-o", str(program)]
         done = subprocess.run(words, capture_output=True, text=True)
         if done.returncode:
             raise Broken(f"{name} does not link:\n{done.stderr[-2000:]}")
@@ -140,7 +143,7 @@ class Suite:
             lock = self.passing.setdefault(key, threading.Lock())
         with lock:
             if key not in self.passed:
-                program = self.link(self.objects_of(test), f"plain-{abs(hash(key)):x}")
+                program = self.link(level_of(test), self.objects_of(test), f"plain-{abs(hash(key)):x}")
                 began = time.monotonic()
                 how = self.run(program, cases, 10 * PATIENCE)
                 if how:
@@ -150,7 +153,7 @@ class Suite:
 
     def unit_of(self, source, broken, directory):
         """A copy of the unity source that includes `source`, with the broken one instead; None: there is no unity."""
-        for unit in BUILD.glob("CMakeFiles/zkasio.dir/Unity/*.cxx"):
+        for unit in BUILD.glob("CMakeFiles/zkasio*.dir/Unity/*.cxx"):
             text = unit.read_text()
             if f'"{source}"' in text:
                 copy = directory / unit.name
@@ -167,7 +170,8 @@ class Suite:
         broken = directory / "zkasio" / mutant["file"]
         broken.parent.mkdir(parents=True)
         broken.write_text(text.replace(mutant["before"], mutant["after"]))
-        attempted = lambda objects: self.run(self.link(objects, f"mutant-{number}.x"), cases, limit)
+        level = level_of(mutant["test"])
+        attempted = lambda objects: self.run(self.link(level, objects, f"mutant-{number}.x"), cases, limit)
         if source.suffix == ".hpp":
             return attempted(self.objects_of(mutant["test"], before=[directory]))
         test = self.objects_of(mutant["test"])

@@ -15,7 +15,8 @@ usage: scripts/test.sh [--asan | --tsan | --clang | --libcxx | --boost | --all |
   --tsan           tls tests under ThreadSanitizer, and those unit, testing and integration tests that have threads
   --clang          consumer tests and the examples with clang and a shared library
   --libcxx         unit, testing, memory and integration tests with clang and LLVM's C++ library
-  --boost          unit, testing, memory, integration and tls tests of the library for Boost.Asio, and its example
+  --boost          unit, simulation, testing, memory, integration and tls tests of the library for Boost.Asio, and its
+                   example
   --all            all but the last two, and before them the plain tests
   --bare           as --all without --clang, with the plain tests in a new Debian 12 that has nothing but apt:
                    scripts/debian.sh. Where that is not possible, they run here.
@@ -88,7 +89,7 @@ declare -A levels=(
     [plain]= [asan]='unit|simulation|testing|memory|integration|tls' [tsan]='unit|testing|integration|tls'
     [clang]='examples|consumer'
     [libcxx]='unit|testing|memory|integration'
-    [boost]='unit|testing|memory|integration|tls|examples')
+    [boost]='unit|simulation|testing|memory|integration|tls|examples')
 level_targets() { # LABEL
     targets+=("zkasio_$1_tests")
     [ "$1" != faults ] || targets+=(zkasio_faults_through_tls_tests)
@@ -108,7 +109,7 @@ targets_of() { # MODE
             done
             ;;
         clang) targets=(zkasio_examples zkasio_consumer_tests) ;;
-        boost) targets=(boost_zkasio_{unit,testing,memory,integration,tls}_tests zkasio_lock_per_request) ;;
+        boost) targets=(boost_zkasio_{unit,simulation,testing,memory,integration,tls}_tests zkasio_lock_per_request) ;;
         *)
             local chosen=${label:-${levels[$1]}}
             for l in ${chosen//[,|]/ }; do level_targets "$l"; done
