@@ -76,6 +76,7 @@ zkasio::client_options client_options_of(const connection_options& how) {
     zkasio::client_options o(how.servers);
     o.session_timeout(how.session_timeout).connection_timeout(how.connect_timeout).allow_read_only(how.read_only);
     for (const std::string& user : digest_credentials(how.auth_file)) o.auth("digest", user);
+    o.default_acl(zkasio::open_acl());  // said, so that the library does not warn: see warn_if_open()
     if (how.verbose)
         o.log([](const zkasio::log_record& r) { say(std::string(to_string(r.level())) + ": " + r.text()); });
     return o;

@@ -122,9 +122,14 @@ public:
     }
     /// The ACL of every node that this client creates without one of its own: by create(), and by all recipes whose
     /// options name no other. open_acl() by default, as in ZooKeeper itself: any client may change or remove the nodes
-    /// of a lock. With `auth()` and `default_acl(creator_all_acl())`, only clients with the same credentials may.
+    /// of a lock. With `auth()` and `default_acl(creator_all_acl())`, only clients with the same credentials may. A
+    /// client with `auth()` for which none was set warns, once, when it creates such a node.
     /// `client`'s constructor throws for an empty ACL, zkasio::default_acl(), or a NUL in an id.
-    client_options& default_acl(acl a) { default_acl_ = std::move(a); return *this; }
+    client_options& default_acl(acl a) {
+        default_acl_ = std::move(a);
+        has_default_acl_ = true;
+        return *this;
+    }
     /// Takes over this session instead of opening a new one. The client that had it has to be gone: without a server
     /// for 4/3 of the session's timeout, a client ends the session that it had.
     client_options& resume(session_credentials c) { resume_ = {std::move(c)}; return *this; }
@@ -166,6 +171,7 @@ public:
     session_renewal renewal() const noexcept { return renewal_; }
     const std::vector<auth_info>& auth() const noexcept { return auth_; }
     const acl& default_acl() const noexcept { return default_acl_; }
+    bool has_default_acl() const noexcept { return has_default_acl_; }  ///< one was set
     const session_credentials* resume() const noexcept { return resume_.empty() ? nullptr : &resume_.front(); }
     const log_sink& log() const noexcept { return log_; }
     log_level log_least() const noexcept { return log_least_; }
@@ -182,6 +188,7 @@ private:
     session_renewal renewal_ = session_renewal::automatic;
     std::vector<auth_info> auth_;
     acl default_acl_ = open_acl();
+    bool has_default_acl_ = false;
     std::vector<session_credentials> resume_;  // none or one
     log_sink log_;
     log_level log_least_ = log_level::info;

@@ -30,18 +30,18 @@ void operations::impl::prepare(const operations& on, command& c, std::string_vie
 
 namespace {
 
-void complete_acls(request& what, const acl& by_default) {
-    if (auto* const one = std::get_if<create_request>(&what)) complete(one->acl, by_default);
-    if (auto* const one = std::get_if<set_acl_request>(&what)) complete(one->acl, by_default);
+void complete_acls(request& what, core& on) {
+    if (auto* const one = std::get_if<create_request>(&what)) on.complete(one->acl);
+    if (auto* const one = std::get_if<set_acl_request>(&what)) on.complete(one->acl);
     if (auto* const several = std::get_if<multi_request>(&what))
         for (multi_op& op : several->ops)
-            if (auto* const one = std::get_if<create_request>(&op)) complete(one->acl, by_default);
+            if (auto* const one = std::get_if<create_request>(&op)) on.complete(one->acl);
 }
 
 }  // namespace
 
 void operations::impl::bind(const operations& on, command& c) {
-    complete_acls(c.what, on.core_->options().default_acl());
+    complete_acls(c.what, *on.core_);
     c.pinned = on.session_;
     c.patient = on.patient_;
     c.without_quorum = on.session_ ? no_quorum::waits : on.no_quorum_;

@@ -2,6 +2,7 @@
 
 #include "support/catch.hpp"
 #include "support/test_client.hpp"
+#include "support/texts.hpp"
 #include "testing/steps.hpp"
 
 #include <zkasio/acl.hpp>
@@ -20,6 +21,7 @@
 #include <zkasio/locks/shared_mutex.hpp>
 #include <zkasio/locks/slots.hpp>
 #include <zkasio/locks/unfair_mutex.hpp>
+#include <zkasio/log_record.hpp>
 #include <zkasio/membership/group.hpp>
 #include <zkasio/membership/persistent_node.hpp>
 #include <zkasio/modify.hpp>
@@ -151,6 +153,37 @@ TEST_CASE("default_acl: an ACL that no server would take is refused by the clien
                       "client options /: invalid ACL (" + itself + ")");
     const acl with_nul = acl_of(acl_entry(permission::all, acl_id("digest", std::string("a\0b", 3))));
     CHECK_THROWS_AS(ensemble.client(calm().default_acl(with_nul)), error);
+}
+
+TEST_CASE("default_acl: a client whose credentials protect nothing is warned once", "[testing]") {
+    fake_ensemble ensemble;
+    int warnings = 0;
+    const auto told = [&](client_options o) {
+        warnings = 0;
+        o.log([&](const log_record& r) {
+            warnings += r.level() == log_level::warning && has(r.text(), "open to everybody, in spite of");
+        });
+        return ensemble.client(std::move(o));
+    };
+    const client careless = told(calm().auth("digest", "ann:secret"));
+    create_options own;
+    own.acl(open_acl());
+    ensemble.run(careless.create("/own", "", own));
+    ensemble.run(careless.exists("/own"));
+    CHECK(warnings == 0);
+    {
+        const lock_guard lock = ensemble.run(mutex(careless, "/mutex").acquire());
+        CHECK(warnings == 1);
+    }
+    ensemble.run(careless.create("/careless"));
+    CHECK(warnings == 1);
+
+    for (const client& careful : {told(calm().auth("digest", "ann:secret").default_acl(creator_all_acl())),
+                                  told(calm().auth("digest", "ann:secret").default_acl(open_acl())), told(calm())}) {
+        ensemble.run(atomic_counter(careful, "/counter").add(1));
+        ensemble.run(careful.remove("/counter"));
+    }
+    CHECK(warnings == 0);
 }
 
 TEST_CASE("default_acl: counts among the bytes of a request", "[testing]") {

@@ -66,7 +66,7 @@ asio::awaitable<std::vector<step_result>> toolbox::multi_behind(std::vector<std:
 }
 
 acl toolbox::completed(acl given) const {
-    if (on_.core_) complete(given, on_.core_->options().default_acl());
+    if (on_.core_) on_.core_->complete(given);
     return given;
 }
 

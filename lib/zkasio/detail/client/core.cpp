@@ -74,6 +74,16 @@ void core::start() {
     link_.resolve();
 }
 
+void core::complete(zkasio::acl& entries) {
+    if (!detail::complete(entries, options_.default_acl())) return;
+    if (options_.auth().empty() || options_.has_default_acl() || warned_of_open_nodes_.exchange(true)) return;
+    asio::post(strand_, [self = shared_from_this()] {
+        self->log_.warn("nodes that are created without an ACL of their own are open to everybody, in spite of the "
+                        "client's credentials: client_options::default_acl(creator_all_acl()) keeps them to these, "
+                        "default_acl(open_acl()) ends this warning");
+    });
+}
+
 void core::ask(op_id id, command& c, request_receiver&& to) {
     // If this turn is late, the end of the connection may be unread: after submit(), the flush reads first.
     const bool may_be_alone = !flush_scheduled_ && closing_ == closing::no && !link_.is_late(clock::now());

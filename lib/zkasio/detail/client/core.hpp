@@ -75,6 +75,8 @@ public:
 
     // ----------------------------------------------------------------------------------------------- asking
     void start();
+    /// Puts the client's ACL in the place of default_acl(). From any thread.
+    void complete(zkasio::acl& entries);
     /// For a coroutine that awaits one request. In a turn of its own.
     void ask(op_id id, command& c, request_receiver&& to);
     /// Ends the request or the wait with this id, with operation_aborted.
@@ -198,6 +200,7 @@ private:
     mutable std::mutex left_mutex_;
     std::optional<session_credentials> left_;  // guarded by left_mutex_
     std::atomic<close_result> close_result_{close_result::confirmed};
+    std::atomic<bool> warned_of_open_nodes_{false};
     time_point close_deadline_ = time_point::max();
     one_shot_ptr closed_ = std::make_shared<one_shot_state>();
     shutdown_service* shutdown_ = nullptr;

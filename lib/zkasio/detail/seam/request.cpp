@@ -64,9 +64,12 @@ bool has_default(const zkasio::acl& entries) noexcept {
     return std::any_of(entries.begin(), entries.end(), has_scheme_of_default);
 }
 
-void complete(zkasio::acl& entries, const zkasio::acl& by_default) {
-    if (std::none_of(entries.begin(), entries.end(), is_default)) return;
-    if (entries.size() == 1) return void(entries = by_default);  // without an allocation
+bool complete(zkasio::acl& entries, const zkasio::acl& by_default) {
+    if (std::none_of(entries.begin(), entries.end(), is_default)) return false;
+    if (entries.size() == 1) {
+        entries = by_default;  // without an allocation
+        return true;
+    }
     zkasio::acl all;
     all.reserve(entries.size() - 1 + by_default.size());
     for (acl_entry& e : entries) {
@@ -76,6 +79,7 @@ void complete(zkasio::acl& entries, const zkasio::acl& by_default) {
             all.push_back(std::move(e));
     }
     entries = std::move(all);
+    return true;
 }
 
 std::size_t multi_request::size() const noexcept {

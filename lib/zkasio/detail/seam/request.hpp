@@ -28,8 +28,8 @@ enum class watch_kind {
 std::size_t wire_size(const zkasio::acl& entries) noexcept;
 /// Whether an entry has the scheme of default_acl(), which no server knows.
 bool has_default(const zkasio::acl& entries) noexcept;
-/// Puts these entries in the place of default_acl().
-void complete(zkasio::acl& entries, const zkasio::acl& by_default);
+/// Puts these entries in the place of default_acl(). False: it is not there.
+bool complete(zkasio::acl& entries, const zkasio::acl& by_default);
 
 struct create_request {
     static constexpr std::string_view name = "create";
