@@ -14,6 +14,7 @@ import sys
 
 SECOND = 1_000_000_000
 PERMITS = 3  # of the semaphore
+OPENING = 1000  # of each account
 STALL = 35  # seconds without a grant while somebody waits, beside those of faults
 # Where other libraries take part, one of them may leave a node behind until its session ends.
 STALL_WITH_PEERS = 120
@@ -29,13 +30,14 @@ class Grant:
     """One round under a lock, of one process."""
 
     __slots__ = ("process", "operation", "locks", "kind", "wanted", "got", "until", "sampled", "let", "lost", "ended",
-                 "token", "paths", "let_held", "cancelled")
+                 "token", "paths", "let_held", "cancelled", "margin")
 
     def __init__(self, process, operation, locks, kind, wanted):
         self.process, self.operation, self.locks, self.kind, self.wanted = process, operation, locks, kind, wanted
         self.got = self.until = self.sampled = self.let = self.lost = self.ended = None
         self.token, self.paths = (0, 0), ()
         self.let_held = self.cancelled = False
+        self.margin = 0
 
     def __str__(self):
         return (f"{self.process} #{self.operation} {','.join(self.locks)} {self.kind} "
@@ -79,11 +81,11 @@ class Run:
                 self.last = max(self.last, when)
                 if verb == "want":
                     grants[number] = Grant(process, number, tuple(rest[0].split(",")), rest[1], when)
-                elif verb in ("got", "lease", "lost", "let", "free", "failed", "cancelled"):
+                elif verb in ("got", "lease", "lost", "let", "free", "failed", "cancelled", "margin"):
                     self._round(grants[number], verb, when, rest)
                 elif verb == "end":
                     operations[number].outcome, operations[number].result = rest[0], rest[1:]
-                elif verb in ("add", "id", "put", "take", "finish", "commit"):
+                elif verb in ("add", "id", "move", "put", "take", "finish", "commit"):
                     operations[number] = Operation(process, verb, rest)
                     if verb == "commit":
                         operations[number].grant = grants[rest[0]]
@@ -107,7 +109,9 @@ class Run:
         elif verb == "let" and grant.let is None:
             grant.let, grant.let_held = when, rest[0] == "held"
         elif verb == "cancelled" and grant.let is None:
-            grant.let, grant.cancelled = when, True
+            grant.let, grant.let_held, grant.cancelled = when, rest[0] == "held", True
+        elif verb == "margin":
+            grant.margin = int(rest[0])
         elif verb == "failed":
             grant.ended = when
 
@@ -164,7 +168,7 @@ class Judge:
         if run.problems:
             self.table.append(("processes, by themselves", 0, len(run.problems)))
         for check in (self.owners, self.told, self.operators, self.tokens, self.commits, self.progress, self.counter,
-                      self.ids, self.queue, self.takes, self.views, self.end):
+                      self.ids, self.moves, self.queue, self.takes, self.views, self.end):
             before = len(self.violations)
             what, count = check()
             self.table.append((what, count, len(self.violations) - before))
@@ -249,19 +253,24 @@ class Judge:
         return "one owner at a time: grants", count
 
     def told(self):
-        """A body is cancelled when its lease ends, or when its process, which was stopped, goes on."""
-        count, latest = 0, 0
+        """A body is cancelled when its lease ends, before that by its margin, or when its process, which was stopped,
+        goes on."""
+        count, latest, stopped, as_owner = 0, 0, 0, 0
         for g in self.run.grants:
             if not g.cancelled or not g.until:
                 continue
             count += 1
-            due = max([g.until, *(t for t in self.run.continued[g.process] if t < g.let)])
+            if g.margin:
+                stopped += 1
+                as_owner += g.let_held
+            due = max([g.until - g.margin, *(t for t in self.run.continued[g.process] if t < g.let)])
             latest = max(latest, g.let - due)
             if g.let - due > BUSY:
                 self.broken(f"the body of {g} was cancelled {(g.let - due) / SECOND:.2f} s after the end of its lease")
         if count:
             self.facts.append(f"{count} bodies under with_lock() were cancelled by the loss of their lock, "
-                              f"{latest / SECOND:.2f} s late at the latest")
+                              f"{latest / SECOND:.2f} s late at the latest; {stopped} had a stop margin, of which "
+                              f"{as_owner} had ended as owners")
         return "loss is told in time: bodies that were cancelled", count
 
     def operators(self):
@@ -399,6 +408,22 @@ class Judge:
             if times > 1:
                 self.broken(f"the id {number} was given {times} times")
         return "unique: ids", len(ids)
+
+    def moves(self):
+        moves = [o for o in self.run.operations if o.verb == "move"]
+        final = {of[1]: n for of, n in self.run.final.items() if of[0] == "account"}
+        if sum(final.values()) != OPENING * len(final) or not final:
+            self.broken(f"the accounts have {sum(final.values())} together, and began with {OPENING * len(final)}")
+        for account, n in final.items():
+            least = most = OPENING
+            for o in moves:
+                change = int(o.arguments[2]) * ((o.arguments[1] == account) - (o.arguments[0] == account))
+                if o.outcome != "no":
+                    least += change if o.outcome == "yes" or change < 0 else 0
+                    most += change if o.outcome == "yes" or change > 0 else 0
+            if not least <= n <= most:
+                self.broken(f"account {account}: it has {n}, and not between {least} and {most}")
+        return "all or nothing, once: transactions", len(moves)
 
     def items(self, queue, verb):
         """Puts by item, and (certain, unknown) ends by item."""

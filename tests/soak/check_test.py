@@ -25,6 +25,9 @@ GOOD = {
         9001 final 0 version effects/w1 1
         9001 final 0 left queue 0
         9001 final 0 left takes 0
+        9001 final 0 account 0 990
+        9001 final 0 account 1 1007
+        9001 final 0 account 2 1003
     """,
     "w0.1": """
         10 want 1 mutex-0 x
@@ -41,6 +44,10 @@ GOOD = {
         20 end 4 yes 5
         10 id 5
         20 end 5 yes 1
+        10 move 11 0 1 7
+        20 end 11 yes
+        10 move 12 0 2 3
+        20 end 12 unknown connection lost
         10 put 6 queue one
         20 end 6 yes
         10 put 7 takes two
@@ -150,10 +157,15 @@ class Planted(unittest.TestCase):
                   ("w0.1", "3100 lost 3 5", "8000 lost 3 3"), ("w0.1", "3200 let 3 lost", "8001 let 3 lost"))
 
     def test_body_that_is_not_cancelled(self):
-        self.sees("was cancelled 2.20 s after", ("w0.1", "5300 let 9 held", "10200 cancelled 9"))
+        self.sees("was cancelled 2.20 s after", ("w0.1", "5300 let 9 held", "10200 cancelled 9 lost"))
+
+    def test_body_with_a_margin(self):
+        early = "5200 margin 9 1000000000\n9100 cancelled 9 held"
+        self.sees("was cancelled 2.10 s after",
+                  ("w0.1", "5300 let 9 held", early))
 
     def test_body_of_a_process_that_was_stopped(self):
-        self.assertEqual(violations([("w0.1", "5300 let 9 held", "10200 cancelled 9"),
+        self.assertEqual(violations([("w0.1", "5300 let 9 held", "10200 cancelled 9 lost"),
                                      ("conductor", "9999 finished 0", "9900 continue 1 w0.1\n9999 finished 0")]), [])
 
     def test_operator_is_not_noticed(self):
@@ -188,6 +200,21 @@ class Planted(unittest.TestCase):
 
     def test_addition_of_a_killed_process_counts_or_not(self):
         self.assertEqual(violations([("operator", "counter 12", "counter 21")]), [])
+
+    def test_transaction_by_half(self):
+        self.sees("the accounts have 2997 together", ("operator", "account 2 1003", "account 2 1000"))
+
+    def test_transaction_of_a_lost_answer_counts_or_not(self):
+        self.assertEqual(violations([("operator", "account 0 990", "account 0 993"),
+                                     ("operator", "account 2 1003", "account 2 1000")]), [])
+
+    def test_transaction_lost(self):
+        self.sees("account 1: it has 1000, and not between 1007 and 1007",
+                  ("operator", "account 0 990", "account 0 997"), ("operator", "account 1 1007", "account 1 1000"))
+
+    def test_transaction_twice(self):
+        self.sees("account 1: it has 1014", ("operator", "account 0 990", "account 0 983"),
+                  ("operator", "account 1 1007", "account 1 1014"))
 
     def test_id_twice(self):
         self.sees("the id 2", ("w0.1", "20 end 5 yes 1", "20 end 5 yes 2"))

@@ -71,11 +71,13 @@ std::shared_ptr<const zkasio::lockable> shared(Lock lock) {
     return std::make_shared<const Lock>(std::move(lock));
 }
 
-// A body that is cancelled when the lock is lost. Some do not look at the lock while they hold it.
+// A body that is cancelled when the lock is lost, or, with a margin, before. Some do not look at the lock while they
+// hold it.
 awaitable<void> use_with_lock(worker& w, std::string name) {
     const zkasio::mutex lock(w.zk, root + "/" + name);
     while (!w.stopping) {
         co_await w.think(1s);
+        const std::chrono::milliseconds margin = w.one_in(2) ? 500ms : 0ms;
         round mine(w, name, "x");
         bool began = false;
         auto body = [&](zkasio::lock_guard& guard) -> awaitable<void> {
@@ -88,13 +90,14 @@ awaitable<void> use_with_lock(worker& w, std::string name) {
             } end{mine};
             began = true;
             mine.granted(guard);
+            if (margin > 0ms) mine.has_margin(margin);
             if (w.one_in(10)) co_await w.pause(w.about(1s));
             else co_await mine.hold(guard, 15ms);
             mine.releasing();
             end.complete = true;
         };
         try {
-            co_await lock.with_lock(body);
+            co_await lock.with_lock(body, zkasio::with_lock_options().stop_margin(margin));
             mine.released();
         } catch (const std::exception&) {
             if (!began) mine.failed();

@@ -66,20 +66,21 @@ awaitable<void> round::hold(const zkasio::lock_guard& guard, std::chrono::millis
     if (commits && time > 50ms) co_await commit(guard);
 }
 
-void round::releasing() {
+void round::has_margin(std::chrono::nanoseconds margin) { note("margin", std::to_string(margin.count())); }
+
+void round::holds_no_longer(const std::string& verb) {
     const auto now = zkasio::boot_clock::now();  // first: what is held afterwards was held at this time
     const auto mine = w_.held.find(operation_);
     const bool held = mine != w_.held.end() && mine->second->held();
-    w_.log.note(now, "let " + std::to_string(operation_) + (held ? " held" : " lost"));
-    forget();
+    w_.log.note(now, verb + " " + std::to_string(operation_) + (held ? " held" : " lost"));
+    w_.held.erase(operation_);
 }
+
+void round::releasing() { holds_no_longer("let"); }
 
 void round::released() { note("free"); }
 
-void round::cancelled() {
-    note("cancelled");
-    forget();
-}
+void round::cancelled() { holds_no_longer("cancelled"); }
 
 void round::becomes_reader(const zkasio::lock_guard* guard) {
     if (guard == nullptr) {

@@ -4,6 +4,7 @@
 #include <zkasio/counters/id_allocator.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/queues/work_queue.hpp>
+#include <zkasio/transact/transact.hpp>
 
 #include <asio/bind_cancellation_slot.hpp>
 #include <asio/cancellation_signal.hpp>
@@ -12,7 +13,10 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace soak {
 namespace {
@@ -60,6 +64,31 @@ awaitable<void> take_ids(worker& w) {
     while (!w.stopping) {
         co_await w.think(300ms);
         co_await attempt(w, "id", next);
+    }
+}
+
+// From one account to another: no money is made, or lost.
+awaitable<void> transfer(worker& w) {
+    std::vector<std::string> both;
+    int amount = 0;
+    const auto body = [&](zkasio::unit& u) -> awaitable<void> {
+        const std::vector<std::optional<zkasio::node_data>> found = co_await u.get_all(both);
+        u.set(both[0], std::to_string(std::stoi(found[0].value().data) - amount));
+        u.set(both[1], std::to_string(std::stoi(found[1].value().data) + amount));
+    };
+    const std::function<awaitable<std::string>()> move = [&]() -> awaitable<std::string> {
+        zkasio::transact_options how;
+        if (w.one_in(2)) how.receipts(root + "/receipts");  // the outcome is certain although an answer is lost
+        co_await zkasio::transact(w.zk, body, how);
+        co_return std::string();
+    };
+    while (!w.stopping) {
+        co_await w.think(1s);
+        const std::size_t from = w.random() % accounts, to = (from + 1 + w.random() % (accounts - 1)) % accounts;
+        amount = 1 + static_cast<int>(w.random() % 9);
+        both = {account(from), account(to)};
+        co_await attempt(w, "move " + std::to_string(from) + " " + std::to_string(to) + " " + std::to_string(amount),
+                         move);
     }
 }
 
@@ -127,6 +156,7 @@ awaitable<void> keep_on(worker& w, awaitable<void> (*task)(worker&)) {
 void start_structures(worker& w) {
     w.start(count(w));
     w.start(take_ids(w));
+    w.start(transfer(w));
     w.start(put(w, "queue"));
     w.start(put(w, "takes"));
     for (auto* const task : {&consume, &take}) {

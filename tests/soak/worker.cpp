@@ -82,7 +82,8 @@ awaitable<void> note_sessions(worker& w) {
 
 // The directories, which one process makes before the others begin.
 awaitable<void> prepare(zkasio::client zk) {
-    for (const char* const dir : {"", "/records", "/effects", "/tree"}) co_await zk.create(root + dir);
+    for (const char* const dir : {"", "/records", "/effects", "/tree", "/accounts"}) co_await zk.create(root + dir);
+    for (std::size_t i = 0; i < accounts; ++i) co_await zk.create(account(i), "1000");
     for (const char* const lock :
          {"mutex-0", "mutex-1", "shared", "cohort", "multi-0", "multi-1", "multi-2", "election"})
         co_await zk.create(root + "/records/" + lock);
@@ -135,6 +136,10 @@ awaitable<void> report(worker& w) {
     std::uint64_t sum = 0;
     for (const char byte : counter.data) sum = sum << 8 | static_cast<unsigned char>(byte);
     w.log.note("final 0 counter " + std::to_string(sum));
+    for (std::size_t i = 0; i < accounts; ++i) {
+        const zkasio::node_data node = co_await w.zk.get(account(i));
+        w.log.note("final 0 account " + std::to_string(i) + " " + node.data);
+    }
     for (const char* const dir : {"/effects", "/records"}) {
         const zkasio::node_children names = co_await w.zk.children(root + dir);
         for (const std::string& name : names.names) {

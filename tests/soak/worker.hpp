@@ -26,6 +26,8 @@ using asio::awaitable;
 
 /// Where everything is on the servers.
 inline const std::string root = "/soak";
+inline constexpr std::size_t accounts = 5;
+inline std::string account(std::size_t number) { return root + "/accounts/" + std::to_string(number); }
 
 /// What a process sees of the others.
 struct view {
@@ -103,12 +105,14 @@ public:
     /// The acquire has failed, or given up: to be called in the catch block, or without an exception.
     void failed();
     void granted(const zkasio::lock_guard& guard);
+    /// The body is to be cancelled this time before its lease ends.
+    void has_margin(std::chrono::nanoseconds margin);
     /// Holds for about `mean`, sometimes for longer than a lease, and commits in between.
     awaitable<void> hold(const zkasio::lock_guard& guard, std::chrono::milliseconds mean);
     awaitable<void> commit(const zkasio::lock_guard& guard);
     /// Before the release.
     void releasing();
-    /// The body that holds the lock was cancelled. The guard is about to be destroyed.
+    /// The body that holds the lock is cancelled. The guard is about to be destroyed.
     void cancelled();
     void released();
     /// Before and after a downgrade: the rest of the round is a reader's.
@@ -116,7 +120,7 @@ public:
 
 private:
     void note(const std::string& verb, const std::string& rest = {});
-    void forget() { w_.held.erase(operation_); }
+    void holds_no_longer(const std::string& verb);
 
     worker& w_;
     const std::string lock_, kind_;
