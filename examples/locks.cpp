@@ -92,8 +92,10 @@ asio::awaitable<void> asked_back(zkasio::client zk) {
 asio::awaitable<void> billed(zkasio::client zk) {
     const zkasio::mutex billing(zk, "/locks-example/billing");
     auto body = [](lock_guard& guard) -> asio::awaitable<void> {
+        // The next step needs a second: if the lease ends before that, the step waits for the next lease.
+        const auto enough = zkasio::boot_clock::now() + 1s;
+        if (guard.held_until() < enough) co_await guard.lease_extended(enough);
         std::cout << "billing, with token " << guard.token().value() << "\n";
-        co_return;
     };
     zkasio::with_lock_options how;
     how.stop_margin(1s);  // a body whose lease is not renewed is cancelled a second before its end

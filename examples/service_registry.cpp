@@ -3,6 +3,7 @@
 
 #include <zkasio/discovery/provider.hpp>
 #include <zkasio/discovery/registry.hpp>
+#include <zkasio/discovery/uri_spec.hpp>
 
 #include <asio/co_spawn.hpp>
 #include <asio/io_context.hpp>
@@ -21,6 +22,7 @@ using namespace std::chrono_literals;
 asio::awaitable<zkasio::announcement> serve(zkasio::client zk, std::string id, std::uint16_t port) {
     zkasio::service_instance me("orders");
     me.id(id).address("127.0.0.1").port(port);
+    me.uri_spec(zkasio::uri_spec_of("{scheme}://{address}:{port}/orders"));  // what uri_of() makes an address of
     const zkasio::registry services(zk, "/discovery-example");
     co_return co_await services.announce(me);  // for as long as this object lives, in one session after another
 }
@@ -66,6 +68,8 @@ asio::awaitable<void> example(zkasio::client zk) {
     const zkasio::announcement a = co_await serve(zk, "a", 8001);
     zkasio::announcement b = co_await serve(zk, "b", 8002);
     co_await until_known(orders, 2);
+    const zkasio::picked one = co_await orders.pick();
+    expect(zkasio::uri_of(*one).starts_with("http://127.0.0.1:800"), "its address");
     auto answered = co_await use(orders, 20, false);
     print("b is broken", answered);
     expect(answered["a"] == 18 && answered["b"] == 0, "b gets two requests");

@@ -2,6 +2,7 @@
 #include "guide.hpp"
 
 #include <zkasio/cache/children_cache.hpp>
+#include <zkasio/cache/tree_cache.hpp>
 #include <zkasio/client.hpp>
 #include <zkasio/coroutines/task_scope.hpp>
 #include <zkasio/election/candidate.hpp>
@@ -39,6 +40,12 @@ asio::awaitable<void> until_there(zkasio::client zk, std::size_t how_many) {
         for (const zkasio::member_info& m : now.members) std::cout << m.id << " at " << m.data << "\n";
         if (now.current && now.members.size() >= how_many) break;  // not current: the members before a cut
     }
+}
+
+// Who is there when all have started: the members, once they have not changed for a second.
+asio::awaitable<zkasio::group_view> all_there(zkasio::client zk) {
+    const zkasio::group_observer servers = zkasio::group(zk, "/guide/servers").observe();
+    co_return co_await servers.settled(1s);
 }
 // [/group]
 
@@ -97,6 +104,32 @@ private:
 };
 // [/cache]
 
+// [parsed]
+// The limit of each customer: parsed once, when the node was read. Orders, which stand below, are not read.
+class limits {
+public:
+    explicit limits(const zkasio::client& zk) : nodes_(zk, "/guide/limits", how()) {}
+
+    asio::awaitable<void> ready() const { return nodes_.ready(); }
+
+    int of(const std::string& customer) const {  // on any thread
+        const zkasio::cached_node node = nodes_.snapshot().find("/guide/limits/" + customer);
+        const int* const limit = node ? node.parsed<int>() : nullptr;  // null also if the parser has thrown
+        return limit ? *limit : 0;
+    }
+
+private:
+    static zkasio::tree_cache_options how() {
+        zkasio::tree_cache_options options;
+        options.filter_below([](const std::string& path) { return !path.ends_with("/orders"); });
+        options.parse([](const std::string&, const std::string& data) { return std::stoi(data); });
+        return options;
+    }
+
+    zkasio::tree_cache nodes_;
+};
+// [/parsed]
+
 // [changes]
 asio::awaitable<void> print_moves(zkasio::cache_changes changes, int moves) {
     while (moves > 0) {
@@ -123,6 +156,11 @@ asio::awaitable<void> in_memory(zkasio::client zk) {
     co_await zk.set("/guide/customers/alice", "south");
     co_await print_moves(changes, 1);
     expect(all.shard_of("alice") == "south", "what changes is here soon after");
+    co_await zk.create_or_set("/guide/limits/alice", "250", with_parents);
+    co_await zk.create_or_set("/guide/limits/bob", "many", with_parents);
+    const limits known(zk);
+    co_await known.ready();
+    expect(known.of("alice") == 250 && known.of("bob") == 0, "a limit is a number");
 }
 
 // [candidate]
@@ -166,6 +204,8 @@ asio::awaitable<void> in_coroutines(zkasio::client zk) {
         const zkasio::group_membership a = co_await appear(zk, "a", "10.0.0.7:80");
         const zkasio::group_membership b = co_await appear(zk, "b", "10.0.0.8:80");
         co_await until_there(zk, 2);
+        const zkasio::group_view now = co_await all_there(zk);
+        expect(now.members.size() == 2, "nobody else comes");
     }
     const zkasio::persistent_node sign = open_sign(zk, "until 18:00");
     co_await sign.created();
