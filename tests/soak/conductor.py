@@ -16,7 +16,8 @@ import faults
 import peers
 from servers import Ensemble, ask
 
-LOCKS = ("mutex-0", "mutex-1", "shared", "cohort", "multi-0", "multi-1", "multi-2", "election", "semaphore/leases")
+LOCKS = ("mutex-0", "mutex-1", "margin", "shared", "cohort", "multi-0", "multi-1", "multi-2", "election",
+         "semaphore/leases")
 
 
 class Ended(Exception):

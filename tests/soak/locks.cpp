@@ -72,12 +72,11 @@ std::shared_ptr<const zkasio::lockable> shared(Lock lock) {
 }
 
 // A body that is cancelled when the lock is lost, or, with a margin, before. Some do not look at the lock while they
-// hold it.
-awaitable<void> use_with_lock(worker& w, std::string name) {
+// hold it, and those with a margin hold it for as long as most faults last.
+awaitable<void> use_with_lock(worker& w, std::string name, std::chrono::milliseconds margin) {
     const zkasio::mutex lock(w.zk, root + "/" + name);
     while (!w.stopping) {
         co_await w.think(1s);
-        const std::chrono::milliseconds margin = w.one_in(2) ? 500ms : 0ms;
         round mine(w, name, "x");
         bool began = false;
         auto body = [&](zkasio::lock_guard& guard) -> awaitable<void> {
@@ -91,7 +90,8 @@ awaitable<void> use_with_lock(worker& w, std::string name) {
             began = true;
             mine.granted(guard);
             if (margin > 0ms) mine.has_margin(margin);
-            if (w.one_in(10)) co_await w.pause(w.about(1s));
+            if (margin > 0ms) co_await w.pause(w.about(2s));
+            else if (w.one_in(10)) co_await w.pause(w.about(1s));
             else co_await mine.hold(guard, 15ms);
             mine.releasing();
             end.complete = true;
@@ -171,7 +171,8 @@ awaitable<void> take_several(worker& w) {
 void start_locks(worker& w) {
     w.start(use(w, "mutex-0", "x", shared(zkasio::mutex(w.zk, root + "/mutex-0"))));
     w.start(use(w, "mutex-1", "x", shared(zkasio::mutex(w.zk, root + "/mutex-1"))));
-    w.start(use_with_lock(w, "mutex-1"));
+    w.start(use_with_lock(w, "mutex-1", 0ms));
+    w.start(use_with_lock(w, "margin", 500ms));
     for (int i = 0; i < 2; ++i) w.start(read_and_write(w, "shared"));
     w.start(take_permits(w, "semaphore"));
     for (int i = 0; i < 3; ++i) w.start(use(w, "cohort", "x", shared(zkasio::cohort_mutex(w.zk, root + "/cohort"))));
