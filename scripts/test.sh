@@ -8,7 +8,7 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 usage() {
     cat << USAGE
 usage: scripts/test.sh [--asan | --tsan | --clang | --libcxx | --boost | --all | --bare | --dev | --debian RELEASE]
-                       [--connect HOSTS | --servers 1|3] [--label LABEL,...] [--repeat N] [--skip REGEX]
+                       [--connect HOSTS | --servers 1|3] [--label LABEL,...] [--repeat N] [--only REGEX] [--skip REGEX]
 
   --asan           unit, simulation (5 seeds each), testing, memory, integration (what needs real servers) and
                    tls tests with clang under AddressSanitizer and UBSan
@@ -29,11 +29,12 @@ usage: scripts/test.sh [--asan | --tsan | --clang | --libcxx | --boost | --all |
   --label LABELS   only some of unit, simulation, testing, integration, memory, faults, tls; without sanitizers also
                    interop, examples, page, cli, docs, consumer: "faults,tls"
   --repeat N       run each test N times, until one fails
-  --skip REGEX     leave out tests with such a name
+  --only REGEX     run the tests with such a name
+  --skip REGEX     leave them out
 USAGE
 }
 
-modes=(plain) plain=test bare= connect= count=1 label= repeat=1 skip= debian=
+modes=(plain) plain=test bare= connect= count=1 label= repeat=1 only_named= skip= debian=
 while [ $# -gt 0 ]; do
     case $1 in
         --asan) modes=(asan) ;;
@@ -49,6 +50,7 @@ while [ $# -gt 0 ]; do
         --servers) count=${2:?--servers needs a number}; shift ;;
         --label) label=${2:?--label needs LABELS}; shift ;;
         --repeat) repeat=${2:?--repeat needs a number}; shift ;;
+        --only) only_named=${2:?--only needs a regular expression}; shift ;;
         --skip) skip=${2:?--skip needs a regular expression}; shift ;;
         -h | --help) usage; exit ;;
         *) usage_error "unknown option $1" ;;
@@ -151,6 +153,7 @@ for mode in "${modes[@]}"; do
     only=${label:-${levels[$mode]}} only=${only//,/|}
     [ -z "$only" ] || how+=(-L "^($only)\$")
     [ "$repeat" = 1 ] || how+=(--repeat "until-fail:$repeat")
+    [ -z "$only_named" ] || how+=(-R "$only_named")
     without=$skip
     if [[ $mode == plain && -z $label ]] && has_mode clang; then without+=${without:+|}$each_header; fi
     [ -z "$without" ] || how+=(-E "$without")
