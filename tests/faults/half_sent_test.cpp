@@ -2,7 +2,7 @@
 // got an error are executed, and the rest of a half-sent one is taken for a packet. Over a server that is scripted byte
 // by byte.
 
-#include "faults/scripted_connection.hpp"
+#include "support/scripted_connection.hpp"
 
 #include <asio/io_context.hpp>
 #include <asio/ip/tcp.hpp>

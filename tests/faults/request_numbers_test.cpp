@@ -1,6 +1,6 @@
 // The C library's numbers of requests, in a process in which they begin shortly before the reserved ones.
 
-#include "faults/scripted_connection.hpp"
+#include "support/scripted_connection.hpp"
 
 #include <zkasio/detail/connection/request_numbers.hpp>
 

@@ -1,7 +1,7 @@
 // The backend through a tunnel whose channel changes nothing: what has left one socket has to arrive at the other one,
 // although nobody is woken up for it any more. A heartbeat would hide that it does not.
 
-#include "faults/scripted_connection.hpp"
+#include "support/scripted_connection.hpp"
 
 #include <poll.h>
 

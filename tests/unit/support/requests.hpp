@@ -1,5 +1,7 @@
 #pragma once
 
+#include "support/jute_writer.hpp"
+
 #include <zkasio/detail/seam/backend.hpp>
 
 #include <cstdint>
@@ -9,24 +11,9 @@
 
 namespace zkasio::test {
 
-/// Writes what ZooKeeper's jute encoding (zookeeper.jute of 3.8) makes of a request, without the length in front.
-class jute_writer {
+/// Writes the bodies of requests.
+class request_writer : public jute_writer {
 public:
-    jute_writer& number(std::int32_t v) { return raw(static_cast<std::uint32_t>(v), 4); }
-    jute_writer& long_number(std::int64_t v) { return raw(static_cast<std::uint64_t>(v), 8); }
-    jute_writer& boolean(bool v) { return raw(v, 1); }
-    jute_writer& text(const std::string& s) {
-        number(static_cast<std::int32_t>(s.size()));
-        out_ += s;
-        return *this;
-    }
-    jute_writer& acl(const zkasio::acl& entries) {
-        number(static_cast<std::int32_t>(entries.size()));
-        for (const acl_entry& e : entries)
-            number(static_cast<std::int32_t>(e.granted())).text(e.who().scheme()).text(e.who().id());
-        return *this;
-    }
-
     jute_writer& operator()(const detail::create_request& r) {
         text(r.path).text(r.data).acl(r.acl).number(static_cast<std::int32_t>(r.mode));
         return has_ttl(r.mode) ? long_number(r.ttl.count()) : *this;
@@ -53,19 +40,10 @@ public:
         }
         return number(-1).boolean(true).number(-1);
     }
-
-    const std::string& bytes() const { return out_; }
-
-private:
-    jute_writer& raw(std::uint64_t v, int size) {
-        for (int shift = 8 * (size - 1); shift >= 0; shift -= 8) out_ += static_cast<char>((v >> shift) & 0xff);
-        return *this;
-    }
-    std::string out_;
 };
 
 inline std::string on_the_wire(const detail::request& r) {
-    jute_writer w;
+    request_writer w;
     w.number(1).number(1);  // xid and operation
     std::visit(w, r);
     return w.bytes();

@@ -1,13 +1,13 @@
 #pragma once
 
 #include "support/catch.hpp"
+#include "support/jute_writer.hpp"
 
 #include <zkasio/detail/seam/backend.hpp>
 
 #include <asio/buffer.hpp>
 #include <asio/io_context.hpp>
 #include <asio/ip/tcp.hpp>
-#include <asio/read.hpp>
 #include <asio/write.hpp>
 
 #include <poll.h>
@@ -22,6 +22,7 @@
 #include <map>
 #include <memory>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -31,16 +32,41 @@
 namespace zkasio::test {
 
 struct recorder final : detail::backend_listener {
+    struct node_news {
+        detail::node_event what;
+        std::string path;
+        friend bool operator==(const node_news&, const node_news&) = default;
+    };
     void on_reply(detail::op_id id, detail::reply&& r) noexcept override {
         replies[id].push_back(std::move(r));
         if (reaction) reaction(id);
     }
     void on_link(detail::link_state s) noexcept override { links.push_back(s); }
-    void on_node_event(detail::node_event, std::string_view) noexcept override {}
-    void on_log(std::string_view) noexcept override {}
+    void on_node_event(detail::node_event e, std::string_view path) noexcept override {
+        events.push_back({e, std::string(path)});
+    }
+    void on_log(std::string_view line) noexcept override { lines.emplace_back(line); }
     std::map<detail::op_id, std::vector<detail::reply>> replies;
     std::vector<detail::link_state> links;
+    std::vector<node_news> events;
+    std::vector<std::string> lines;
     std::function<void(detail::op_id)> reaction;
+};
+
+/// A server's answer to a handshake. The default: a session of ten seconds.
+struct greeting {
+    std::int32_t version = 0, timeout_ms = 10'000;
+    std::int64_t session = 7;
+    std::string password = std::string(16, '\0');
+    bool is_read_only = false;
+    bool has_flag = true;  // false: of a server older than 3.4
+
+    std::string frame() const {
+        jute_writer w;
+        w.number(version).number(timeout_ms).long_number(session).text(password);
+        if (has_flag) w.boolean(is_read_only);
+        return w.frame();
+    }
 };
 
 class scripted_server {
@@ -49,41 +75,52 @@ public:
     std::string address() const { return "127.0.0.1:" + std::to_string(port()); }
     detail::server_address where() const { return {"127.0.0.1", "127.0.0.1", port()}; }
 
-    // Accepts a connection, checks that it begins with a handshake, and answers that, the last byte on its own.
-    void shake_hands() {
+    // Accepts a connection, checks that it begins with a handshake, and returns that, without its length.
+    std::string take_handshake() {
         socket_ = acceptor_.accept();
         socket_.set_option(asio::socket_base::send_buffer_size(1 << 20));  // as much as the system lets us have
-        std::array<unsigned char, 49> request{};
-        asio::read(socket_, asio::buffer(request));
+        std::array<char, 49> request{};
+        read(request.data(), request.size());
         clean = clean && request[0] == 0 && request[1] == 0 && request[2] == 0 && request[3] == request.size() - 4;
-        std::array<unsigned char, 41> answer{};
-        answer[3] = 37;                       // length
-        answer[10] = static_cast<unsigned char>(timeout_ms >> 8), answer[11] = static_cast<unsigned char>(timeout_ms);
-        answer[19] = 7;                       // session id
-        answer[23] = 16;                      // length of the password
-        asio::write(socket_, asio::buffer(answer, 40));
+        return {request.data() + 4, request.size() - 4};
+    }
+    // Accepts a connection, and answers its handshake, the last byte on its own.
+    void shake_hands() {
+        handshake = take_handshake();
+        const std::string answer = greets_with.frame();
+        send(answer.substr(0, 40));
         if (before_last_byte) before_last_byte();
-        asio::write(socket_, asio::buffer(answer) + 40);
+        send(answer.substr(40));
     }
     struct packet {
         std::int32_t xid, type;
+        std::string body = {};
     };
     packet read_packet() {
         std::array<unsigned char, 12> head{};
-        asio::read(socket_, asio::buffer(head));
-        std::vector<char> rest(static_cast<std::size_t>((head[2] << 8) + head[3]) - 8);
-        asio::read(socket_, asio::buffer(rest));
-        return {number(&head[4]), number(&head[8])};
+        read(head.data(), head.size());
+        std::string rest(static_cast<std::size_t>(number(&head[0])) - 8, '\0');
+        read(rest.data(), rest.size());
+        return {number(&head[4]), number(&head[8]), std::move(rest)};
+    }
+    static std::string reply_frame(std::int32_t xid, std::int32_t failure, std::string_view body = {},
+                                   std::int64_t zxid = 0) {
+        jute_writer w;
+        w.number(xid).long_number(zxid).number(failure);
+        return jute_writer().text(w.bytes() + std::string(body)).bytes();
     }
     void answer(std::int32_t xid, std::int32_t failure, std::size_t bytes = 20) {
-        std::array<unsigned char, 20> text{};
-        text[3] = 16;
-        for (int i = 0; i < 4; ++i) {
-            text[static_cast<std::size_t>(7 - i)] = static_cast<unsigned char>(xid >> 8 * i);
-            text[static_cast<std::size_t>(19 - i)] = static_cast<unsigned char>(failure >> 8 * i);
-        }
-        asio::write(socket_, asio::buffer(text, bytes));
+        send(reply_frame(xid, failure).substr(0, bytes));
     }
+    void answer(const packet& asked, std::string_view body, std::int64_t zxid = 0) {
+        send(reply_frame(asked.xid, 0, body, zxid));
+    }
+    // Of a watch: types as ZooKeeper numbers them, 1 created, 2 deleted, 3 changed, 4 children.
+    void tell(std::int32_t type, std::string_view path) {
+        constexpr std::int32_t connected = 3;
+        send(reply_frame(-1, 0, jute_writer().number(type).number(connected).text(path).bytes(), -1));
+    }
+    void send(std::string_view bytes) { asio::write(socket_, asio::buffer(bytes)); }
     // "No such node", to the request with this number in its connection; they are numbered by the library, from
     // somewhere.
     void refuse_next() {
@@ -92,16 +129,9 @@ public:
     }
     // To a get: so many bytes, and a node_stat of zeros.
     void answer_get(std::int32_t xid, std::size_t size) {
-        std::string text(20, '\0');
-        const auto put = [&](std::size_t at, std::size_t value) {
-            for (std::size_t i = 0; i < 4; ++i) text[at + 3 - i] = static_cast<char>(value >> 8 * i);
-        };
-        text.append(size, 'x').append(68, '\0');
-        text.insert(0, 4, '\0');
-        put(0, text.size() - 4);
-        put(4, static_cast<std::uint32_t>(xid));
-        put(20, size);
-        asio::write(socket_, asio::buffer(text));
+        jute_writer w;
+        w.text(std::string(size, 'x')).stat(node_stat());
+        send(reply_frame(xid, 0, w.bytes()));
     }
     // Within a while.
     bool is_asked() {
@@ -118,10 +148,23 @@ public:
         return socket_.available(failed);
     }
     bool clean = true;  // each connection began with a handshake
-    int timeout_ms = 10'000;
+    greeting greets_with;
+    std::string handshake;  // the last one that was answered
     std::function<void()> before_last_byte;
+    std::function<void()> meanwhile;  // while it waits for the rest of a packet
 
 private:
+    void read(void* to, std::size_t size) {
+        auto* at = static_cast<char*>(to);
+        while (size > 0) {
+            if (meanwhile) meanwhile();
+            pollfd p{socket_.native_handle(), POLLIN, 0};
+            if (::poll(&p, 1, 10'000) != 1) throw std::runtime_error("the server is sent nothing");
+            const std::size_t n = socket_.read_some(asio::buffer(at, size));
+            at += n;
+            size -= n;
+        }
+    }
     static std::int32_t number(const unsigned char* bytes) {
         std::uint32_t n = 0;
         for (int i = 0; i < 4; ++i) n = n << 8 | bytes[i];
@@ -184,14 +227,15 @@ class connection {
 public:
     enum class way { direct, tunnelled };
     explicit connection(way how = way::direct, int timeout_ms = 10'000) {
-        server.timeout_ms = timeout_ms;
+        server.greets_with.timeout_ms = timeout_ms;
         detail::open_params p;
-        p.servers = {server.where()};
-        p.session_timeout = std::chrono::seconds(10);
         p.secured = how == way::tunnelled;
-        b->open(p);
+        open(std::move(p));
         connect();
     }
+    /// Opens the backend and leaves the rest to the test. With the server of this object, if `p` has none.
+    explicit connection(detail::open_params p) { open(std::move(p)); }
+
     bool connected() const { return !seen.links.empty() && seen.links.back() == detail::link_state::connected; }
 
     // An attempt that was dropped unused may be waiting in front of the one that counts.
@@ -227,9 +271,28 @@ public:
         CHECK(server.bytes_received() == 0);
     }
 
+    // Until the backend has told of the answer to each of so many requests, or of its failure.
+    void until_answered(std::size_t requests) {
+        drive(*b, [&] { return seen.replies.size() >= requests; });
+    }
+    // Until all that the server has sent so far was read.
+    void until_read() {
+        for (int turn = 0; turn < 3; ++turn) {
+            b->next_interest();
+            turn_of(*b, true, true);
+        }
+    }
+
     scripted_server server;
     recorder seen;
     std::unique_ptr<detail::backend> b = detail::make_c_backend(seen);
+
+private:
+    void open(detail::open_params p) {
+        if (p.servers.empty()) p.servers = {server.where()};
+        if (p.session_timeout.count() == 0) p.session_timeout = std::chrono::seconds(10);
+        b->open(p);
+    }
 };
 
 }  // namespace zkasio::test

@@ -1,0 +1,374 @@
+// Requests through the C library, to a server that is scripted byte by byte: what goes over the wire, and what becomes
+// of the answers.
+
+#include "support/jute_writer.hpp"
+#include "support/scripted_connection.hpp"
+
+#include <zkasio/error.hpp>
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+using namespace zkasio;
+using namespace zkasio::detail;
+using namespace zkasio::test;
+
+namespace {
+
+node_stat some_stat() {
+    node_stat s;
+    s.czxid = 0x100000001, s.mzxid = 0x200000002, s.pzxid = 0x300000003, s.ctime = 1'700'000'000'001;
+    s.mtime = 1'700'000'000'002, s.ephemeral_owner = 0x123456789abcdef, s.version = 4, s.cversion = 5, s.aversion = 6;
+    s.data_length = 7, s.num_children = 8;
+    return s;
+}
+
+acl some_acl() {
+    return {acl_entry(permission::all, anyone()),
+            acl_entry(permission::read | permission::write, acl_id("ip", "10.0.0.0/8"))};
+}
+
+// ZooKeeper's numbers of its operations.
+enum opcode : std::int32_t {
+    remove_op = 2,
+    exists_op = 3,
+    get_op = 4,
+    set_op = 5,
+    get_acl_op = 6,
+    set_acl_op = 7,
+    sync_op = 9,
+    children_op = 12,
+    multi_op_code = 14,
+    create_op = 15,  // create2
+    reconfig_op = 16,
+    remove_watches_op = 18,
+    create_container_op = 19,
+    create_ttl_op = 21,
+    auth_op = 100,
+};
+
+struct exchange {
+    std::string name;
+    request asked;
+    std::int32_t type;
+    jute_writer body, answer;
+    reply expected = {};
+};
+
+create_request a_create(create_mode mode) {
+    create_request r{"/a/n-", std::string("da\0ta", 5), some_acl(), mode};
+    if (has_ttl(mode)) r.ttl = std::chrono::milliseconds(0x123456789);
+    return r;
+}
+
+exchange creation(std::string name, create_mode mode, std::int32_t type, std::int32_t flags) {
+    exchange e{std::move(name), a_create(mode), type, {}, {}};
+    e.body.text("/a/n-").text(std::string_view("da\0ta", 5)).acl(some_acl()).number(flags);
+    if (has_ttl(mode)) e.body.long_number(0x123456789);
+    e.answer.text("/a/n-0000000001").stat(some_stat());
+    e.expected.path = "/a/n-0000000001";
+    e.expected.stat = some_stat();
+    return e;
+}
+
+std::vector<exchange> each_exchange() {
+    const auto path = [] { return jute_writer().text("/a"); };
+    const auto reads = [&] { return path().boolean(false); };
+    const auto stat = [] { return jute_writer().stat(some_stat()); };
+    reply with_stat, with_data, with_names, with_acl;
+    with_stat.stat = with_data.stat = with_names.stat = with_acl.stat = some_stat();
+    with_data.data = std::string("\0x\0", 3);
+    with_names.children = {"b", "", "\xc3\xa4"};
+    with_acl.acl = some_acl();
+    const auto data = [&] { return jute_writer().text(with_data.data).stat(some_stat()); };
+    return {
+        creation("create", create_mode::persistent, create_op, 0),
+        creation("create ephemeral", create_mode::ephemeral, create_op, 1),
+        creation("create sequential", create_mode::persistent_sequential, create_op, 2),
+        creation("create ephemeral sequential", create_mode::ephemeral_sequential, create_op, 3),
+        creation("create container", create_mode::container, create_container_op, 4),
+        creation("create with a time to live", create_mode::persistent_ttl, create_ttl_op, 5),
+        creation("create sequential with a time to live", create_mode::persistent_sequential_ttl, create_ttl_op, 6),
+        {"remove", remove_request{"/a", 7}, remove_op, path().number(7), {}},
+        {"set", set_request{"/a", "data", -1}, set_op, path().text("data").number(-1), stat(), with_stat},
+        {"exists", exists_request{"/a"}, exists_op, reads(), stat(), with_stat},
+        {"get", get_request{"/a"}, get_op, reads(), data(), with_data},
+        {"children", children_request{"/a"}, children_op, reads(),
+         jute_writer().texts(with_names.children).stat(some_stat()), with_names},
+        {"sync", sync_request{"/a"}, sync_op, path(), path(), [] { reply r; r.path = "/a"; return r; }()},
+        {"get_acl", get_acl_request{"/a"}, get_acl_op, path(), jute_writer().acl(some_acl()).stat(some_stat()), with_acl},
+        {"set_acl", set_acl_request{"/a", some_acl(), 3}, set_acl_op, path().acl(some_acl()).number(3), stat()},
+        {"get_config", get_config_request{}, get_op, jute_writer().text("/zookeeper/config").boolean(false), data(),
+         with_data},
+        {"reconfigure by steps", reconfig_request{"server.4=d", "3", "", 9}, reconfig_op,
+         jute_writer().text("server.4=d").text("3").null().long_number(9), data(), with_data},
+        {"reconfigure as a whole", reconfig_request{"", "", "server.1=a"}, reconfig_op,
+         jute_writer().null().null().text("server.1=a").long_number(-1), data(), with_data},
+    };
+}
+
+void check_equal(const reply& got, const reply& expected) {
+    CHECK(got.code == expected.code);
+    CHECK(got.sent == expected.sent);
+    CHECK(got.path == expected.path);
+    CHECK(got.data == expected.data);
+    CHECK(got.children == expected.children);
+    CHECK(got.acl == expected.acl);
+    const bool same_stat = got.stat == expected.stat;
+    CHECK(same_stat);
+    REQUIRE(got.results.size() == expected.results.size());
+    for (std::size_t i = 0; i < got.results.size(); ++i) {
+        CAPTURE(i);
+        CHECK(got.results[i].code == expected.results[i].code);
+        CHECK(got.results[i].path == expected.results[i].path);
+        const bool same_step_stat = got.results[i].stat == expected.results[i].stat;
+        CHECK(same_step_stat);
+    }
+}
+
+// The one reply to a request with this number; it is forgotten.
+reply only_reply(connection& c, op_id id) {
+    drive(*c.b, [&] { return c.seen.replies.contains(id); });
+    REQUIRE(c.seen.replies.size() == 1);
+    REQUIRE(c.seen.replies[id].size() == 1);
+    reply r = std::move(c.seen.replies[id].front());
+    c.seen.replies.clear();
+    return r;
+}
+
+void submit(connection& c, op_id id, const request& r) {
+    const std::error_code refused = c.b->submit(id, r);
+    REQUIRE_FALSE(refused);
+    c.b->end_batch();
+}
+
+// What the server is asked by this request, behind a credential that comes first.
+scripted_server::packet asked_by(connection& c, op_id id, const request& r) {
+    submit(c, id, r);
+    return c.server.read_packet();
+}
+
+// The codes that a server may answer; those of the library alone among them.
+constexpr std::int32_t codes[] = {-1,   -2,   -3,   -4,   -5,   -6,   -7,   -8,   -9,   -13,  -14,  -100,
+                                  -101, -102, -103, -108, -110, -111, -112, -113, -114, -115, -116, -118,
+                                  -119, -120, -121, -122, -123, -124, -125, -127, -999};
+
+std::error_code code_of_failure(std::int32_t failure) {
+    if (failure == -112) return errc::session_expired;
+    if (failure == -116) return errc::client_closed;
+    return static_cast<zk_errc>(failure);
+}
+
+bool may_have_been_applied(std::int32_t failure) {
+    static const std::set<std::int32_t> certain_ones{-6, -8, -13, -14};
+    return (failure >= -15 && !certain_ones.contains(failure)) || failure == -112 || failure == -115 || failure == -116;
+}
+
+}  // namespace
+
+TEST_CASE("c_backend: each request as ZooKeeper's protocol has it, and its answer") {
+    connection c(GENERATE(connection::way::direct, connection::way::tunnelled));
+    op_id id = 0;
+    std::int32_t last = 0;
+    for (const exchange& e : each_exchange()) {
+        INFO(e.name);
+        const auto asked = asked_by(c, ++id, e.asked);
+        CHECK(asked.type == e.type);
+        CHECK(asked.body == e.body.bytes());
+        if (last != 0) CHECK(asked.xid == last + 1);
+        last = asked.xid;
+        c.server.answer(asked, e.answer.bytes());
+        check_equal(only_reply(c, id), e.expected);
+    }
+    CHECK(c.server.bytes_received() == 0);
+    CHECK(c.seen.lines.empty());
+    CHECK(c.seen.links.size() == 1);
+}
+
+TEST_CASE("c_backend: each failure that a server may answer, by each request") {
+    connection c;
+    op_id id = 0;
+    for (const exchange& e : each_exchange()) {
+        for (const std::int32_t failure : codes) {
+            INFO(e.name << ": " << failure);
+            const auto asked = asked_by(c, ++id, e.asked);
+            c.server.answer(asked.xid, failure);
+            const reply r = only_reply(c, id);
+            reply expected;
+            expected.code = code_of_failure(failure);
+            expected.sent = may_have_been_applied(failure);
+            check_equal(r, expected);
+        }
+    }
+    CHECK(c.seen.links.size() == 1);
+}
+
+TEST_CASE("c_backend: the body of a failure is ignored") {
+    connection c;
+    for (const exchange& e : each_exchange()) {
+        INFO(e.name);
+        const auto asked = asked_by(c, 1, e.asked);
+        c.server.send(scripted_server::reply_frame(asked.xid, -101, e.answer.bytes()));
+        reply expected;
+        expected.code = zk_errc::no_node;
+        check_equal(only_reply(c, 1), expected);
+    }
+}
+
+TEST_CASE("c_backend: requests under way when the connection is lost may have been applied, each told once") {
+    connection c(GENERATE(connection::way::direct, connection::way::tunnelled));
+    const bool by_reset = GENERATE(false, true);
+    op_id id = 0;
+    c.b->begin_batch();
+    for (const exchange& e : each_exchange()) REQUIRE_FALSE(c.b->submit(++id, e.asked));
+    c.b->end_batch();
+    for (op_id i = 0; i < id; ++i) c.server.read_packet();
+    by_reset ? c.server.reset() : c.server.hang_up();
+    c.until_answered(id);
+    reply expected;
+    expected.code = zk_errc::connection_loss;
+    expected.sent = true;
+    for (const auto& [which, replies] : c.seen.replies) {
+        INFO(which);
+        REQUIRE(replies.size() == 1);
+        check_equal(replies.front(), expected);
+    }
+    CHECK(c.seen.links == std::vector{link_state::connected, link_state::disconnected});
+    c.check_next_connection();
+    CHECK(c.seen.replies.size() == id);
+}
+
+TEST_CASE("c_backend: requests under way when the backend is closed may have been applied, each told once") {
+    connection c(GENERATE(connection::way::direct, connection::way::tunnelled));
+    op_id id = 0;
+    for (const exchange& e : each_exchange()) submit(c, ++id, e.asked);
+    c.b->close();
+    REQUIRE(c.seen.replies.size() == id);
+    for (const auto& [which, replies] : c.seen.replies) {
+        INFO(which);
+        REQUIRE(replies.size() == 1);
+        CHECK(replies.front().code == zk_errc::connection_loss);
+        CHECK(replies.front().sent);
+    }
+    c.b->close();
+    CHECK(c.b->submit(id + 1, get_request{"/a"}) == errc::client_closed);
+    CHECK(c.b->next_interest().descriptor == -1);
+    CHECK(c.b->session_id() == 0);
+    CHECK(c.b->session_timeout().count() == 0);
+    CHECK(c.b->session_password().empty());
+    CHECK_FALSE(c.b->has_socket());
+    CHECK_FALSE(c.b->handshake_sent());
+    CHECK(c.b->process(true, true) == drain_result::drained);
+    c.b->forget_watch("/a", watch_kind::data);
+    c.b->abort_connection();
+    c.b->set_servers({c.server.where()});
+    CHECK_FALSE(c.b->send_goodbye());
+    CHECK(c.seen.replies.size() == id);
+}
+
+TEST_CASE("c_backend: a request that has to wait for a connection is refused, and not kept") {
+    open_params p;
+    connection c(p);
+    for (const exchange& e : each_exchange()) {
+        INFO(e.name);
+        CHECK(c.b->submit(1, e.asked) == std::errc::resource_unavailable_try_again);
+    }
+    c.connect();
+    c.until_read();
+    CHECK(c.server.bytes_received() == 0);
+    CHECK(c.seen.replies.empty());
+}
+
+TEST_CASE("c_backend: data that are empty, null, and as large as a server may send") {
+    connection c(GENERATE(connection::way::direct, connection::way::tunnelled));
+    const auto got = [&](const jute_writer& answer) {
+        const auto asked = asked_by(c, 1, get_request{"/a"});
+        c.server.answer(asked, answer.bytes());
+        return only_reply(c, 1);
+    };
+    CHECK(got(jute_writer().text("").stat(some_stat())).data.empty());
+    const reply null = got(jute_writer().null().stat(some_stat()));
+    CHECK_FALSE(null.code);
+    CHECK(null.data.empty());
+    CHECK(null.stat == some_stat());
+    std::string large(1'048'575, 'x');
+    large.back() = '\0';
+    const bool same = got(jute_writer().text(large).stat(some_stat())).data == large;
+    CHECK(same);
+    c.server.meanwhile = [&] { c.until_read(); };
+    const auto asked = asked_by(c, 1, set_request{"/a", large});
+    const bool same_asked = asked.body == jute_writer().text("/a").text(large).number(-1).bytes();
+    CHECK(same_asked);
+}
+
+TEST_CASE("c_backend: children and ACLs that are empty, null, and many") {
+    connection c;
+    const auto names_in = [&](const jute_writer& answer) {
+        const auto asked = asked_by(c, 1, children_request{"/a"});
+        c.server.answer(asked, answer.bytes());
+        return only_reply(c, 1);
+    };
+    CHECK(names_in(jute_writer().texts({}).stat(some_stat())).children.empty());
+    std::vector<std::string> names;
+    for (int i = 0; i < 10'000; ++i) names.push_back("member-" + std::to_string(i));
+    names.push_back(std::string(10'000, 'n'));
+    CHECK(names_in(jute_writer().texts(names).stat(some_stat())).children == names);
+
+    const auto acl_in = [&](const jute_writer& answer) {
+        const auto asked = asked_by(c, 1, get_acl_request{"/a"});
+        c.server.answer(asked, answer.bytes());
+        return only_reply(c, 1);
+    };
+    CHECK(acl_in(jute_writer().acl({}).stat(some_stat())).acl.empty());
+    const reply no_acl = acl_in(jute_writer().null().stat(some_stat()));
+    CHECK_FALSE(no_acl.code);
+    CHECK(no_acl.acl.empty());
+    acl many;
+    for (int i = 0; i < 1000; ++i) many.emplace_back(permission::read, acl_id("digest", "user-" + std::to_string(i)));
+    CHECK(acl_in(jute_writer().acl(many).stat(some_stat())).acl == many);
+}
+
+TEST_CASE("c_backend: answers that come together are told one by one, in their order") {
+    connection c(GENERATE(connection::way::direct, connection::way::tunnelled));
+    constexpr op_id all = 700;  // more than one turn takes
+    c.b->begin_batch();
+    for (op_id id = 1; id <= all; ++id) REQUIRE_FALSE(c.b->submit(id, exists_request{"/a"}));
+    c.b->end_batch();
+    std::string answers;
+    c.server.meanwhile = [&] { c.until_read(); };  // a tunnel takes some 280 at a time
+    for (op_id id = 1; id <= all; ++id) {
+        const auto asked = c.server.read_packet();
+        answers += id % 2 ? scripted_server::reply_frame(asked.xid, 0, jute_writer().stat(some_stat()).bytes())
+                          : scripted_server::reply_frame(asked.xid, -101);
+    }
+    std::vector<op_id> order;
+    c.seen.reaction = [&](op_id id) { order.push_back(id); };
+    c.server.send(answers);
+    c.until_answered(all);
+    REQUIRE(order.size() == all);
+    for (op_id id = 1; id <= all; ++id) {
+        REQUIRE(order[id - 1] == id);
+        const std::error_code expected = id % 2 ? std::error_code() : make_error_code(zk_errc::no_node);
+        REQUIRE(c.seen.replies[id].front().code == expected);
+    }
+}
+
+TEST_CASE("c_backend: an answer that is cut off at any byte is none") {
+    connection c(GENERATE(connection::way::direct, connection::way::tunnelled));
+    const std::string body = jute_writer().text("data").stat(some_stat()).bytes();
+    const std::size_t whole = scripted_server::reply_frame(1, 0, body).size();
+    for (std::size_t n = 0; n <= whole; ++n) {
+        INFO(n << " of " << whole);
+        const auto asked = asked_by(c, 1, get_request{"/a"});
+        c.server.send(scripted_server::reply_frame(asked.xid, 0, body).substr(0, n));
+        c.server.hang_up();
+        const reply r = only_reply(c, 1);
+        CHECK(r.code == (n == whole ? std::error_code() : make_error_code(zk_errc::connection_loss)));
+        CHECK(r.sent == (n < whole));
+        CHECK(r.data == (n == whole ? "data" : ""));
+        drive(*c.b, [&] { return !c.connected(); });
+        c.connect();
+    }
+}
