@@ -311,6 +311,9 @@ TEST_CASE("c_backend: children and ACLs that are empty, null, and many") {
         return only_reply(c, 1);
     };
     CHECK(names_in(jute_writer().texts({}).stat(some_stat())).children.empty());
+    const reply null = names_in(jute_writer().null().stat(some_stat()));
+    CHECK_FALSE(null.code);
+    CHECK(null.children.empty());
     std::vector<std::string> names;
     for (int i = 0; i < 10'000; ++i) names.push_back("member-" + std::to_string(i));
     names.push_back(std::string(10'000, 'n'));

@@ -2,6 +2,8 @@
 
 #include <zkasio/error.hpp>
 
+#include <algorithm>
+
 namespace zkasio::detail {
 
 std::error_code to_code(int rc) {
@@ -49,8 +51,9 @@ acl to_acl(const ACL_vector& v) {
     return result;
 }
 
+// A vector that is null on the wire has the count -1.
 std::vector<std::string> to_names(const String_vector& v) {
-    return {v.data, v.data + v.count};
+    return {v.data, v.data + std::max(v.count, 0)};
 }
 
 }  // namespace zkasio::detail
