@@ -151,19 +151,23 @@ public:
     greeting greets_with;
     std::string handshake;  // the last one that was answered
     std::function<void()> before_last_byte;
-    std::function<void()> meanwhile;  // while it waits for the rest of a packet
+    std::function<void()> peers_turn;  // called while nothing has come
 
 private:
     void read(void* to, std::size_t size) {
         auto* at = static_cast<char*>(to);
         while (size > 0) {
-            if (meanwhile) meanwhile();
-            pollfd p{socket_.native_handle(), POLLIN, 0};
-            if (::poll(&p, 1, 10'000) != 1) throw std::runtime_error("the server is sent nothing");
+            wait_for_bytes();
             const std::size_t n = socket_.read_some(asio::buffer(at, size));
             at += n;
             size -= n;
         }
+    }
+    void wait_for_bytes() {
+        pollfd p{socket_.native_handle(), POLLIN, 0};
+        for (int turn = 0; turn < 2000 && ::poll(&p, 1, turn == 0 ? 0 : 5) != 1; ++turn)
+            if (peers_turn) peers_turn();
+        if (p.revents == 0) throw std::runtime_error("the server is sent nothing");
     }
     static std::int32_t number(const unsigned char* bytes) {
         std::uint32_t n = 0;
@@ -292,6 +296,7 @@ private:
         if (p.servers.empty()) p.servers = {server.where()};
         if (p.session_timeout.count() == 0) p.session_timeout = std::chrono::seconds(10);
         b->open(p);
+        server.peers_turn = [this] { until_read(); };
     }
 };
 
