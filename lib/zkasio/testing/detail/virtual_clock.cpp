@@ -33,7 +33,8 @@ void show(std::chrono::nanoseconds from, timespec* to) noexcept {
 
 // The dynamic linker finds these functions before those of the system; RTLD_NEXT finds the system's.
 extern "C" ZKASIO_EXPORT int clock_gettime(clockid_t clock, timespec* time) noexcept {
-    if (time_is_virtual && (clock == CLOCK_MONOTONIC || clock == CLOCK_BOOTTIME)) {
+    // The raw one is the C library's.
+    if (time_is_virtual && (clock == CLOCK_MONOTONIC || clock == CLOCK_MONOTONIC_RAW || clock == CLOCK_BOOTTIME)) {
         show(virtual_time, time);
         return 0;
     }

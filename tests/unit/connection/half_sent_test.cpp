@@ -4,6 +4,8 @@
 
 #include "support/scripted_connection.hpp"
 
+#include <zkasio/testing/detail/virtual_clock.hpp>
+
 #include <asio/io_context.hpp>
 #include <asio/ip/tcp.hpp>
 
@@ -14,7 +16,6 @@
 #include <netinet/tcp.h>
 
 #include <chrono>
-#include <thread>
 #include <vector>
 
 using namespace zkasio;
@@ -31,8 +32,7 @@ request large() { return set_request{"/a", std::string(16'000'000, 'x'), any_ver
 
 }  // namespace
 
-TEST_CASE(
-    "what could not be sent fails, what was not tried is refused, and neither reaches the next connection", "[clear]") {
+TEST_CASE("what could not be sent fails, what was not tried is refused, and neither reaches the next connection") {
     connection c;
     const bool batch = GENERATE(false, true);
     INFO((batch ? "a batch" : "one by one"));
@@ -53,7 +53,7 @@ TEST_CASE(
     CHECK(c.seen.replies.size() == 1);
 }
 
-TEST_CASE("a credential that a lost connection has not taken is presented on the next one", "[clear]") {
+TEST_CASE("a credential that a lost connection has not taken is presented on the next one") {
     add_auth_request auth{"digest", "a:b"};
     const auto present = [&](backend& b) {
         const std::error_code refused = b.submit(2, auth);
@@ -75,9 +75,10 @@ TEST_CASE("a credential that a lost connection has not taken is presented on the
         check_presented(c);
     }
     SECTION("the library notices, when it is asked, that nothing has come for two thirds of the timeout") {
+        testing_detail::virtual_clock time;
         connection c(connection::way::direct, 1500);
         CHECK_FALSE(c.b->submit(1, get_request{"/a", false}));
-        std::this_thread::sleep_for(std::chrono::milliseconds(1100));
+        time.pass(std::chrono::milliseconds(1100));
         CHECK(present(*c.b) == not_now);
         c.b->end_batch();
         CHECK(c.seen.replies[1].at(0).code == zk_errc::operation_timeout);
@@ -85,7 +86,7 @@ TEST_CASE("a credential that a lost connection has not taken is presented on the
     }
 }
 
-TEST_CASE("a goodbye counts as answered only when the server has said so", "[clear]") {
+TEST_CASE("a goodbye counts as answered only when the server has said so") {
     connection c(GENERATE(connection::way::direct, connection::way::tunnelled));
     REQUIRE_FALSE(c.b->submit(1, get_request{"/a", false}));
     c.b->end_batch();
@@ -120,7 +121,7 @@ TEST_CASE("a goodbye counts as answered only when the server has said so", "[cle
     CHECK(seen == expected);
 }
 
-TEST_CASE("a handshake whose last byte comes alone", "[clear]") {
+TEST_CASE("a handshake whose last byte comes alone") {
     connection c(GENERATE(connection::way::direct, connection::way::tunnelled));
     c.b->abort_connection();
     c.server.before_last_byte = [&] {
@@ -135,8 +136,7 @@ TEST_CASE("a handshake whose last byte comes alone", "[clear]") {
 }
 
 TEST_CASE(
-    "a server that is added takes some of the clients from the others, and nothing from the program's random numbers",
-    "[clear]") {
+    "a server that is added takes some of the clients from the others, and nothing from the program's random numbers") {
     ::srand48(1);
     const double first = ::drand48();
     bool left = false, stayed = false;
@@ -151,7 +151,7 @@ TEST_CASE(
     CHECK(stayed);
 }
 
-TEST_CASE("a connection that is left for another list of servers says why", "[clear]") {
+TEST_CASE("a connection that is left for another list of servers says why") {
     connection c;
     SECTION("the server is in it: the library compares no ports, and is made to start over") {
         c.b->set_servers({{"127.0.0.1", "127.0.0.1", 1}, c.server.where()});
@@ -164,7 +164,7 @@ TEST_CASE("a connection that is left for another list of servers says why", "[cl
     CHECK(c.seen.links.back() == link_state::disconnected);
 }
 
-TEST_CASE("a half-sent request is not continued on the next connection", "[clear]") {
+TEST_CASE("a half-sent request is not continued on the next connection") {
     connection c(GENERATE(connection::way::direct, connection::way::tunnelled));
     const bool noticed_by_another = GENERATE(true, false);
     INFO("noticed by " << (noticed_by_another ? "a request behind it" : "the library"));
@@ -180,7 +180,7 @@ TEST_CASE("a half-sent request is not continued on the next connection", "[clear
     c.check_next_connection();
 }
 
-TEST_CASE("a batch whose connection is lost leaves other sockets of the process alone", "[clear]") {
+TEST_CASE("a batch whose connection is lost leaves other sockets of the process alone") {
     connection c;
     asio::io_context io;
     tcp::acceptor acceptor(io, tcp::endpoint(asio::ip::make_address("127.0.0.1"), 0));
@@ -204,7 +204,7 @@ TEST_CASE("a batch whose connection is lost leaves other sockets of the process 
     CHECK(corked == 1);
 }
 
-TEST_CASE("the listener may submit, abort and close from within its calls", "[clear]") {
+TEST_CASE("the listener may submit, abort and close from within its calls") {
     connection c(GENERATE(connection::way::direct, connection::way::tunnelled));
     const auto submit = [&](op_id id) { CHECK_FALSE(c.b->submit(id, get_request{"/a", false})); };
     const auto two_answers = [&] {
@@ -255,7 +255,7 @@ TEST_CASE("the listener may submit, abort and close from within its calls", "[cl
     }
 }
 
-TEST_CASE("the library never sees a transaction with a path that it would refuse", "[clear]") {
+TEST_CASE("the library never sees a transaction with a path that it would refuse") {
     // Fact 16: it would end the process.
     connection c;
     const std::size_t bad = GENERATE(0u, 1u);
