@@ -1,5 +1,5 @@
-// Connections of the C library: what a peer may do instead of answering, at which point the connection ends, and what is
-// told of it.
+// Connections of the C library: what a peer may do instead of answering, at which point the connection ends, and what
+// is told of it.
 
 #include "support/jute_writer.hpp"
 #include "support/scripted_connection.hpp"
@@ -86,8 +86,8 @@ TEST_CASE("c_backend: the answer to a handshake may come byte by byte") {
     CHECK(c.b->handshake_sent());
     CHECK(c.b->accepted());
     const std::string why = c.b->attempt();
-    CHECK(why ==
-          c.server.address() + ": accepts the connection and does not answer (not a ZooKeeper server, or one that hangs)");
+    CHECK(why == c.server.address() +
+                     ": accepts the connection and does not answer (not a ZooKeeper server, or one that hangs)");
     for (const char byte : greeting().frame()) {
         CHECK(c.seen.links.empty());
         c.server.send({&byte, 1});

@@ -77,7 +77,8 @@ std::vector<exchange> each_exchange() {
     const auto path = [] { return jute_writer().text("/a"); };
     const auto reads = [&] { return path().boolean(false); };
     const auto stat = [] { return jute_writer().stat(some_stat()); };
-    reply with_stat, with_data, with_names, with_acl;
+    reply with_path, with_stat, with_data, with_names, with_acl;
+    with_path.path = "/a";
     with_stat.stat = with_data.stat = with_names.stat = with_acl.stat = some_stat();
     with_data.data = std::string("\0x\0", 3);
     with_names.children = {"b", "", "\xc3\xa4"};
@@ -97,8 +98,9 @@ std::vector<exchange> each_exchange() {
         {"get", get_request{"/a"}, get_op, reads(), data(), with_data},
         {"children", children_request{"/a"}, children_op, reads(),
          jute_writer().texts(with_names.children).stat(some_stat()), with_names},
-        {"sync", sync_request{"/a"}, sync_op, path(), path(), [] { reply r; r.path = "/a"; return r; }()},
-        {"get_acl", get_acl_request{"/a"}, get_acl_op, path(), jute_writer().acl(some_acl()).stat(some_stat()), with_acl},
+        {"sync", sync_request{"/a"}, sync_op, path(), path(), with_path},
+        {"get_acl", get_acl_request{"/a"}, get_acl_op, path(), jute_writer().acl(some_acl()).stat(some_stat()),
+         with_acl},
         {"set_acl", set_acl_request{"/a", some_acl(), 3}, set_acl_op, path().acl(some_acl()).number(3), stat()},
         {"get_config", get_config_request{}, get_op, jute_writer().text("/zookeeper/config").boolean(false), data(),
          with_data},
@@ -144,7 +146,6 @@ void submit(connection& c, op_id id, const request& r) {
     c.b->end_batch();
 }
 
-// What the server is asked by this request, behind a credential that comes first.
 scripted_server::packet asked_by(connection& c, op_id id, const request& r) {
     submit(c, id, r);
     return c.server.read_packet();

@@ -1,4 +1,4 @@
-// Watches of the C library: which event ends which of them, and what the next connection is told of those that are left.
+// Watches of the C library: which event ends which of them, and what the next connection is told of the others.
 
 #include "support/jute_writer.hpp"
 #include "support/scripted_connection.hpp"
@@ -156,7 +156,8 @@ TEST_CASE("c_backend: a read without a watch sets none") {
     rig.ask(exists_request{"/a"}, 0, jute_writer().stat({}));
     rig.ask(children_request{"/a"}, 0, jute_writer().texts({}).stat({}));
     rig.ask(get_config_request{}, 0, jute_writer().text("").stat({}));
-    for (const event_type type : {node_created, deleted, changed, children_changed}) CHECK(rig.told_of(type, "/a").empty());
+    for (const event_type type : {node_created, deleted, changed, children_changed})
+        CHECK(rig.told_of(type, "/a").empty());
     rig.check_kept({});
 }
 
