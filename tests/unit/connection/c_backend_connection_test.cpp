@@ -7,6 +7,8 @@
 #include <zkasio/error.hpp>
 
 #include <algorithm>
+#include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -118,6 +120,8 @@ TEST_CASE("c_backend: an answer to the handshake that no ZooKeeper gives is not 
         {"a timeout of more than a day", with([](greeting& g) { g.timeout_ms = 24 * 3600 * 1000 + 1; })},
         {"a password of 15 bytes", with([](greeting& g) { g.password.resize(15); }) + "x"},
         {"a password of 17 bytes", with([](greeting& g) { g.password.resize(17); })},
+        {"a password of 17 bytes in the usual frame",
+         good.substr(0, 20) + jute_writer().number(17).bytes() + good.substr(24)},
         {"a byte too many, of an old server", with([](greeting& g) { g.has_flag = false; }) + "x"},
         {"a longer frame", frame(38, jute_writer()) + good.substr(4) + "x"},
         {"a shorter frame", frame(35, jute_writer()) + good.substr(4)},
@@ -271,6 +275,30 @@ TEST_CASE("c_backend: failures name the server as its user does") {
     server.hang_up();
     until_failed(c);
     CHECK(c.b->last_failure() == server.address() + " (zk1.example)" + hung_up);
+}
+
+TEST_CASE("c_backend: a server whose tunnel does not open is tried with its next name") {
+    scripted_server server;
+    open_params p;
+    p.secured = true;
+    for (const char* name : {"zk1", "zk1-alias", "zk1-other"}) p.servers.push_back({name, "127.0.0.1", server.port()});
+    connection c(p);
+    std::vector<std::string> hosts;
+    for (std::size_t attempt = 0; attempt < 5; ++attempt) {
+        while (hosts.size() == attempt) {
+            c.b->next_interest();
+            if (c.b->is_to_be_secured())
+                c.b->secure([&](int, const std::string& host) -> std::unique_ptr<secure_channel> {
+                    hosts.push_back(host);
+                    throw std::runtime_error("no certificate for " + host);
+                });
+            c.b->process(false, true);
+        }
+        CHECK(c.b->last_failure() == server.address() + " (" + hosts.back() + "): no certificate for " + hosts.back());
+        CHECK_FALSE(c.b->has_socket());
+    }
+    CHECK(hosts == std::vector<std::string>{"zk1", "zk1-alias", "zk1-other", "zk1", "zk1-alias"});
+    CHECK(c.seen.links.empty());
 }
 
 TEST_CASE("c_backend: another list of servers") {

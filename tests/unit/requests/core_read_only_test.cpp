@@ -288,7 +288,8 @@ TEST_CASE("core, read-only: two servers that have shown a node differently: its 
     r.run(body);
 }
 
-TEST_CASE("core, read-only: a look at a node whose answer is lost is repeated on the next connection", "[core][watch]") {
+TEST_CASE("core, read-only: a look at a node whose answer is lost is repeated on the next connection",
+          "[core][watch]") {
     read_only_rig r;
     r.alone.answer = [](const request&) { return node(1, 1, 1); };
     bool loses = true;
