@@ -43,6 +43,32 @@ TEST_CASE("core: a client with credentials that may not read the root is connect
     r.run(body);
 }
 
+TEST_CASE("core: a client with credentials is connected when a server has answered, and not before", "[core][auth]") {
+    rig r(rig::quick().auth("digest", "user:password"));
+    SECTION("the answer is lost with its connection") {
+        r.server.answers_own_reads = false;
+        auto body = [&](client zk) -> asio::awaitable<void> {
+            const running waiting(r.loop.executor(), connect(zk));
+            co_await r.server.until([&] { return r.server.connections == 1 && r.server.own_reads > 0; });
+            CHECK_FALSE(waiting.ended());
+            r.server.answers_own_reads = true;
+            r.server.drop();
+            const std::error_code failed = co_await waiting.code();
+            CHECK_FALSE(failed);
+            CHECK(r.server.connections == 2);
+        };
+        r.run(body);
+    }
+    SECTION("the server refuses to answer") {
+        r.server.own_reads_give = zk_errc::session_requires_sasl;
+        auto body = [&](client zk) -> asio::awaitable<void> {
+            const std::string text = co_await message_of(zk.connected());
+            CHECK(text == "connect 10.0.0.1:2181: the server requires SASL authentication");
+        };
+        r.run(body);
+    }
+}
+
 TEST_CASE("core: a credential whose answer is lost is presented by the backend, and asked about again",
           "[core][auth]") {
     rig r;
