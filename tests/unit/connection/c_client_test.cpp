@@ -15,7 +15,7 @@ using namespace zkasio::test;
 
 namespace {
 
-constexpr std::int32_t get_op = 4, set_op = 5, changed = 3;
+constexpr std::int32_t get_op = 4, set_op = 5;
 
 std::string data_answer(const std::string& data, std::int64_t changed_at = 1) {
     node_stat s;

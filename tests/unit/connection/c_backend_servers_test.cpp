@@ -1,0 +1,115 @@
+// The servers of the C library: the order in which they are tried, their names, and another list of them.
+
+#include "support/jute_writer.hpp"
+#include "support/scripted_connection.hpp"
+
+#include <zkasio/error.hpp>
+
+#include <algorithm>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+#include <vector>
+
+using namespace zkasio;
+using namespace zkasio::detail;
+using namespace zkasio::test;
+
+TEST_CASE("c_backend: servers are tried in the order of the list, each once in a round") {
+    const std::size_t count = GENERATE(1u, 2u, 3u, 4u, 5u), rounds = 3;
+    INFO(count);
+    std::vector<scripted_server> servers(count);
+    open_params p;
+    for (const scripted_server& s : servers) p.servers.push_back(s.where());
+    connection c(p);
+    std::vector<std::string> tried;
+    while (tried.size() < rounds * count) {
+        drive(*c.b, [&] { return c.b->has_socket(); });
+        tried.push_back(c.b->current_server());
+        scripted_server& one = *std::find_if(servers.begin(), servers.end(),
+                                             [&](const scripted_server& s) { return s.address() == tried.back(); });
+        turn_of(*c.b, false, true);
+        one.take_handshake();
+        one.hang_up();
+        for (int turn = 0; turn < 2000 && c.b->has_socket(); ++turn) turn_of(*c.b, true, false);
+        REQUIRE_FALSE(c.b->has_socket());
+    }
+    std::vector<std::string> in_order;
+    for (std::size_t round = 0; round <= rounds; ++round)
+        for (const scripted_server& s : servers) in_order.push_back(s.address());
+    const auto first = std::find(in_order.begin(), in_order.end(), tried.front());
+    const std::vector<std::string> expected(first, first + static_cast<std::ptrdiff_t>(tried.size()));
+    CHECK(tried == expected);
+}
+
+TEST_CASE("c_backend: failures name the server as its user does") {
+    open_params p;
+    scripted_server server;
+    p.servers = {{"zk1.example", "127.0.0.1", server.port()}, {"zk1-alias", "127.0.0.1", server.port()}};
+    connection c(p);
+    drive(*c.b, [&] { return c.b->has_socket(); });
+    CHECK(c.b->current_server() == server.address() + " (zk1.example)");
+    turn_of(*c.b, false, true);
+    server.take_handshake();
+    server.hang_up();
+    drive(*c.b, [&] { return !c.b->last_failure().empty(); });
+    CHECK(c.b->last_failure() == server.address() + " (zk1.example)" +
+              ": hung up instead of answering (not serving, too many connections, or it expects TLS)");
+}
+
+TEST_CASE("c_backend: a server whose tunnel does not open is tried with its next name") {
+    scripted_server server;
+    open_params p;
+    p.secured = true;
+    for (const char* name : {"zk1", "zk1-alias", "zk1-other"}) p.servers.push_back({name, "127.0.0.1", server.port()});
+    connection c(p);
+    std::vector<std::string> hosts;
+    for (std::size_t attempt = 0; attempt < 5; ++attempt) {
+        for (int turn = 0; turn < 2000 && hosts.size() == attempt; ++turn) {
+            c.b->next_interest();
+            if (c.b->is_to_be_secured())
+                c.b->secure([&](int, const std::string& host) -> std::unique_ptr<secure_channel> {
+                    hosts.push_back(host);
+                    throw std::runtime_error("no certificate for " + host);
+                });
+            c.b->process(false, true);
+        }
+        REQUIRE(hosts.size() == attempt + 1);
+        CHECK(c.b->last_failure() == server.address() + " (" + hosts.back() + "): no certificate for " + hosts.back());
+        CHECK_FALSE(c.b->has_socket());
+    }
+    CHECK(hosts == std::vector<std::string>{"zk1", "zk1-alias", "zk1-other", "zk1", "zk1-alias"});
+    CHECK(c.seen.links.empty());
+}
+
+TEST_CASE("c_backend: another list of servers") {
+    connection c;
+    scripted_server other;
+    SECTION("of which only the names have changed leaves the connection alone") {
+        c.b->set_servers({{"another-name", "127.0.0.1", c.server.port()}});
+        CHECK(c.connected());
+        c.server.hang_up();
+        drive(*c.b, [&] { return !c.connected(); });
+        CHECK(c.b->last_failure() == c.server.address() + " (another-name): closed by the server");
+    }
+    SECTION("without the current server: its requests end, and the session goes on at another one") {
+        REQUIRE_FALSE(c.b->submit(1, get_request{"/a"}));
+        c.b->end_batch();
+        c.b->set_servers({other.where()});
+        CHECK(c.b->last_failure() == c.server.address() + ": left, for it is not in the new list of servers");
+        CHECK(c.seen.replies[1].at(0).code == zk_errc::connection_loss);
+        other.peers_turn = c.server.peers_turn;
+        for (int attempt = 0; attempt < 4 && !c.connected(); ++attempt) {  // one that was dropped may be the first
+            drive(*c.b, [&] { return c.b->has_socket(); });
+            turn_of(*c.b, false, true);
+            try {
+                other.shake_hands();
+                drive(*c.b, [&] { return c.connected(); });
+            } catch (const std::system_error&) {
+            }
+        }
+        CHECK(c.b->current_server() == other.address());
+        CHECK(other.handshake.substr(16, 8) == jute_writer().long_number(7).bytes());
+    }
+}
