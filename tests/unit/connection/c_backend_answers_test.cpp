@@ -2,7 +2,7 @@
 
 #include "support/jute_writer.hpp"
 #include "support/scripted_connection.hpp"
-#include "unit/support/one_request.hpp"
+#include "unit/support/connection_steps.hpp"
 
 #include <zkasio/error.hpp>
 

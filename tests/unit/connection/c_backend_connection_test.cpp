@@ -3,6 +3,7 @@
 
 #include "support/jute_writer.hpp"
 #include "support/scripted_connection.hpp"
+#include "unit/support/connection_steps.hpp"
 
 #include <zkasio/error.hpp>
 
@@ -21,20 +22,7 @@ namespace {
 
 using links = std::vector<link_state>;
 
-const std::string hung_up = ": hung up instead of answering (not serving, too many connections, or it expects TLS)";
 const std::string no_zookeeper = ": not a ZooKeeper server";
-
-// Accepts the connection that the backend attempts, and takes its handshake.
-void take_handshake(connection& c) {
-    drive(*c.b, [&] { return c.b->has_socket(); });
-    turn_of(*c.b, false, true);
-    c.server.take_handshake();
-}
-
-// Until the first attempt has ended.
-void until_failed(connection& c) {
-    drive(*c.b, [&] { return !c.b->last_failure().empty(); });
-}
 
 // A port at which nobody listens, for as long as this object exists.
 class nobody {

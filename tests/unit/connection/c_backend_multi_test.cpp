@@ -2,6 +2,7 @@
 
 #include "support/jute_writer.hpp"
 #include "support/scripted_connection.hpp"
+#include "unit/support/connection_steps.hpp"
 
 #include <zkasio/error.hpp>
 
@@ -15,12 +16,6 @@ using namespace zkasio::test;
 namespace {
 
 enum step_type : std::int32_t { create_step = 1, remove_step = 2, set_step = 5, check_step = 13, failed_step = -1 };
-
-node_stat some_stat() {
-    node_stat s;
-    s.czxid = 0x100000001, s.mzxid = 0x200000002, s.version = 4, s.data_length = 3;
-    return s;
-}
 
 multi_request one_of_each() {
     multi_request m;

@@ -2,6 +2,7 @@
 
 #include "support/jute_writer.hpp"
 #include "support/scripted_connection.hpp"
+#include "unit/support/connection_steps.hpp"
 
 #include <zkasio/error.hpp>
 
@@ -17,7 +18,7 @@ namespace {
 
 using links = std::vector<link_state>;
 
-constexpr std::int32_t auth_xid = -4, goodbye_type = -11;
+constexpr std::int32_t credential_xid = -4, goodbye_type = -11;
 
 open_params to_read_only(bool secured = false) {
     open_params p;
@@ -31,16 +32,6 @@ greeting of_read_only_server() {
     g.is_read_only = true;
     g.session = 0x5eed;
     return g;
-}
-
-void take_handshake(connection& c) {
-    drive(*c.b, [&] { return c.b->has_socket(); });
-    turn_of(*c.b, false, true);
-    c.server.take_handshake();
-}
-
-void until_failed(connection& c) {
-    drive(*c.b, [&] { return !c.b->last_failure().empty(); });
 }
 
 }  // namespace
@@ -79,13 +70,13 @@ TEST_CASE("c_backend, read-only: the credentials are presented before any reques
     c.b->end_batch();
     for (const add_auth_request& a : p.auth) {
         const auto presented = c.server.read_packet();
-        CHECK(presented.xid == auth_xid);
+        CHECK(presented.xid == credential_xid);
         const bool same = presented.body == jute_writer().number(0).text(a.scheme).text(a.credential).bytes();
         CHECK(same);
     }
     const auto asked = c.server.read_packet();
-    c.server.answer(auth_xid, 0);
-    c.server.answer(auth_xid, 0);
+    c.server.answer(credential_xid, 0);
+    c.server.answer(credential_xid, 0);
     c.server.answer(asked.xid, -102);
     c.until_answered(1);
     CHECK(c.seen.replies[1].at(0).code == zk_errc::no_auth);
@@ -145,7 +136,7 @@ TEST_CASE("c_backend, read-only: other answers to the handshake") {
         c.server.send(g.frame());
     }
     SECTION("none") {
-        why = ": hung up instead of answering (not serving, too many connections, or it expects TLS)";
+        why = hung_up;
         c.server.hang_up();
     }
     SECTION("reset") {

@@ -2,8 +2,9 @@
 // of the answers.
 
 #include "support/jute_writer.hpp"
+#include "support/opcode.hpp"
 #include "support/scripted_connection.hpp"
-#include "unit/support/one_request.hpp"
+#include "unit/support/connection_steps.hpp"
 
 #include <zkasio/error.hpp>
 
@@ -22,25 +23,6 @@ acl some_acl() {
     return {acl_entry(permission::all, anyone()),
             acl_entry(permission::read | permission::write, acl_id("ip", "10.0.0.0/8"))};
 }
-
-// ZooKeeper's numbers of its operations.
-enum opcode : std::int32_t {
-    remove_op = 2,
-    exists_op = 3,
-    get_op = 4,
-    set_op = 5,
-    get_acl_op = 6,
-    set_acl_op = 7,
-    sync_op = 9,
-    children_op = 12,
-    multi_op_code = 14,
-    create_op = 15,  // create2
-    reconfig_op = 16,
-    remove_watches_op = 18,
-    create_container_op = 19,
-    create_ttl_op = 21,
-    auth_op = 100,
-};
 
 struct exchange {
     std::string name;
@@ -78,28 +60,28 @@ std::vector<exchange> each_exchange() {
     with_acl.acl = some_acl();
     const auto data = [&] { return jute_writer().text(with_data.data).stat(some_stat()); };
     return {
-        creation("create", create_mode::persistent, create_op, 0),
-        creation("create ephemeral", create_mode::ephemeral, create_op, 1),
-        creation("create sequential", create_mode::persistent_sequential, create_op, 2),
-        creation("create ephemeral sequential", create_mode::ephemeral_sequential, create_op, 3),
-        creation("create container", create_mode::container, create_container_op, 4),
-        creation("create with a time to live", create_mode::persistent_ttl, create_ttl_op, 5),
-        creation("create sequential with a time to live", create_mode::persistent_sequential_ttl, create_ttl_op, 6),
-        {"remove", remove_request{"/a", 7}, remove_op, path().number(7), {}},
-        {"set", set_request{"/a", "data", -1}, set_op, path().text("data").number(-1), stat(), with_stat},
-        {"exists", exists_request{"/a"}, exists_op, reads(), stat(), with_stat},
-        {"get", get_request{"/a"}, get_op, reads(), data(), with_data},
-        {"children", children_request{"/a"}, children_op, reads(),
+        creation("create", create_mode::persistent, opcode::create, 0),
+        creation("create ephemeral", create_mode::ephemeral, opcode::create, 1),
+        creation("create sequential", create_mode::persistent_sequential, opcode::create, 2),
+        creation("create ephemeral sequential", create_mode::ephemeral_sequential, opcode::create, 3),
+        creation("create container", create_mode::container, opcode::create_container, 4),
+        creation("create with a time to live", create_mode::persistent_ttl, opcode::create_ttl, 5),
+        creation("create sequential with a time to live", create_mode::persistent_sequential_ttl, opcode::create_ttl, 6),
+        {"remove", remove_request{"/a", 7}, opcode::remove, path().number(7), {}},
+        {"set", set_request{"/a", "data", -1}, opcode::set, path().text("data").number(-1), stat(), with_stat},
+        {"exists", exists_request{"/a"}, opcode::exists, reads(), stat(), with_stat},
+        {"get", get_request{"/a"}, opcode::get, reads(), data(), with_data},
+        {"children", children_request{"/a"}, opcode::children, reads(),
          jute_writer().texts(with_names.children).stat(some_stat()), with_names},
-        {"sync", sync_request{"/a"}, sync_op, path(), path(), with_path},
-        {"get_acl", get_acl_request{"/a"}, get_acl_op, path(), jute_writer().acl(some_acl()).stat(some_stat()),
+        {"sync", sync_request{"/a"}, opcode::sync, path(), path(), with_path},
+        {"get_acl", get_acl_request{"/a"}, opcode::get_acl, path(), jute_writer().acl(some_acl()).stat(some_stat()),
          with_acl},
-        {"set_acl", set_acl_request{"/a", some_acl(), 3}, set_acl_op, path().acl(some_acl()).number(3), stat()},
-        {"get_config", get_config_request{}, get_op, jute_writer().text("/zookeeper/config").boolean(false), data(),
+        {"set_acl", set_acl_request{"/a", some_acl(), 3}, opcode::set_acl, path().acl(some_acl()).number(3), stat()},
+        {"get_config", get_config_request{}, opcode::get, jute_writer().text("/zookeeper/config").boolean(false), data(),
          with_data},
-        {"reconfigure by steps", reconfig_request{"server.4=d", "3", "", 9}, reconfig_op,
+        {"reconfigure by steps", reconfig_request{"server.4=d", "3", "", 9}, opcode::reconfigure,
          jute_writer().text("server.4=d").text("3").null().long_number(9), data(), with_data},
-        {"reconfigure as a whole", reconfig_request{"", "", "server.1=a"}, reconfig_op,
+        {"reconfigure as a whole", reconfig_request{"", "", "server.1=a"}, opcode::reconfigure,
          jute_writer().null().null().text("server.1=a").long_number(-1), data(), with_data},
     };
 }

@@ -2,6 +2,7 @@
 
 #include "support/jute_writer.hpp"
 #include "support/scripted_connection.hpp"
+#include "unit/support/connection_steps.hpp"
 
 #include <zkasio/error.hpp>
 
@@ -53,9 +54,8 @@ TEST_CASE("c_backend: failures name the server as its user does") {
     turn_of(*c.b, false, true);
     server.take_handshake();
     server.hang_up();
-    drive(*c.b, [&] { return !c.b->last_failure().empty(); });
-    CHECK(c.b->last_failure() == server.address() + " (zk1.example)" +
-              ": hung up instead of answering (not serving, too many connections, or it expects TLS)");
+    until_failed(c);
+    CHECK(c.b->last_failure() == server.address() + " (zk1.example)" + hung_up);
 }
 
 TEST_CASE("c_backend: a server whose tunnel does not open is tried with its next name") {

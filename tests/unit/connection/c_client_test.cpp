@@ -1,5 +1,6 @@
 // Whole clients over the C library, and a server in the same event loop that says what the test wants.
 
+#include "support/opcode.hpp"
 #include "support/test_client.hpp"
 #include "unit/support/wire_server.hpp"
 
@@ -14,8 +15,6 @@ using namespace zkasio;
 using namespace zkasio::test;
 
 namespace {
-
-constexpr std::int32_t get_op = 4, set_op = 5;
 
 std::string data_answer(const std::string& data, std::int64_t changed_at = 1) {
     node_stat s;
@@ -75,7 +74,7 @@ TEST_CASE("c_client: a session is opened, kept over connections, and ended by a 
         CHECK(r.server.handshakes[0].session == 0);
         CHECK(r.server.handshakes[1].session == 0x1001);
         CHECK(r.server.handshakes[1].password == "0123456789abcdef");
-        CHECK(r.server.types.back() == wire_server::close_session);
+        CHECK(r.server.types.back() == opcode::close_session);
     };
     r.run(r.options(), body);
 }
@@ -115,7 +114,7 @@ TEST_CASE("c_client: a session is resumed, and left behind for another client") 
         const auto left = co_await zk.hand_over();
         CHECK(left.id() == 0x77);
         CHECK(left.password() == "0123456789abcdef");
-        CHECK(r.server.count(wire_server::close_session) == 0);
+        CHECK(r.server.count(opcode::close_session) == 0);
         REQUIRE(r.server.handshakes.size() == 1);
         CHECK(r.server.handshakes[0].session == 0x77);
         CHECK(r.server.handshakes[0].password == "fedcba9876543210");
@@ -176,7 +175,7 @@ TEST_CASE("c_client: reads of a server without a quorum, and what follows when i
         return wire_server::session{0x5eed, 10'000, true};
     };
     r.server.answer = [&](const wire_server::request& q) {
-        if (q.type != get_op) return wire_server::outcome{-119};
+        if (q.type != opcode::get) return wire_server::outcome{-119};
         return path_in(q) == "/a" ? wire_server::outcome{0, data_answer(data, changed_at)} : wire_server::outcome{-101};
     };
     auto body = [&](client zk) -> asio::awaitable<void> {
@@ -194,7 +193,7 @@ TEST_CASE("c_client: reads of a server without a quorum, and what follows when i
         const std::string refused = co_await message_of(zk.set("/a", "x"));
         CHECK(refused == "set /a: the server is read-only (" + r.server.address() +
                              " has no quorum, and only reads: wait for client::connected())");
-        CHECK(r.server.count(set_op) == 0);
+        CHECK(r.server.count(opcode::set) == 0);
         data = "new", changed_at = 2;
         has_quorum = true;
         r.server.cut();

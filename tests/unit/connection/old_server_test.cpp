@@ -1,5 +1,6 @@
 // Servers 3.4.13, which answer requests that they do not know with -6 and hang up: what works, and how the rest fails.
 
+#include "support/opcode.hpp"
 #include "support/test_client.hpp"
 #include "unit/support/wire_server.hpp"
 
@@ -15,22 +16,6 @@ using namespace zkasio;
 using namespace zkasio::test;
 
 namespace {
-
-enum opcode : std::int32_t {
-    remove_op = 2,
-    exists_op = 3,
-    get_op = 4,
-    set_op = 5,
-    get_acl_op = 6,
-    set_acl_op = 7,
-    sync_op = 9,
-    children_op = 12,
-    multi_opcode = 14,
-    create2_op = 15,
-    reconfig_op = 16,
-    remove_watches_op = 18,
-    create_container_op = 19,
-};
 
 const std::string too_old =
     "not implemented by this server (ZooKeeper 3.5 or later is needed, and for nodes with a time to live its setting "
@@ -49,23 +34,23 @@ public:
 private:
     wire_server::outcome answer(const wire_server::request& r) {
         constexpr std::int32_t unimplemented = -6, no_node = -101;
-        static const std::set<std::int32_t> known{remove_op, exists_op,  get_op,  set_op,      get_acl_op,
-                                                  set_acl_op, sync_op, children_op, multi_opcode};
+        static const std::set<std::int32_t> known{opcode::remove, opcode::exists,  opcode::get,  opcode::set,      opcode::get_acl,
+                                                  opcode::set_acl, opcode::sync, opcode::children, opcode::multi};
         if (!known.contains(r.type)) return {unimplemented, {}, true};
         jute_writer w;
-        if (r.type == multi_opcode) {  // a create, which is of the first kind
+        if (r.type == opcode::multi) {  // a create, which is of the first kind
             w.step(1, 0).text("/a/c").end_of_steps();
             return {0, w.bytes()};
         }
         const std::string path = path_in(r);
-        if (r.type == sync_op) return {0, w.text(path).bytes()};
+        if (r.type == opcode::sync) return {0, w.text(path).bytes()};
         const auto node = nodes.find(path);
         if (node == nodes.end()) return {no_node};
-        if (r.type == remove_op) nodes.erase(node);
-        if (r.type == remove_op) return {};
-        if (r.type == get_op) w.text(node->second);
-        if (r.type == get_acl_op) w.acl(open_acl());
-        if (r.type == children_op) w.texts({"b"});
+        if (r.type == opcode::remove) nodes.erase(node);
+        if (r.type == opcode::remove) return {};
+        if (r.type == opcode::get) w.text(node->second);
+        if (r.type == opcode::get_acl) w.acl(open_acl());
+        if (r.type == opcode::children) w.texts({"b"});
         return {0, w.stat({}).bytes()};
     }
 };
@@ -182,7 +167,7 @@ TEST_CASE("server 3.4: a lock is not acquired, and the error says why") {
         const std::string text = co_await message_of(lock.acquire());
         CHECK(text.find(too_old) != std::string::npos);
         co_await reconnected(zk, server, 2);
-        CHECK(server.wire.count(create2_op) + server.wire.count(create_container_op) == 1);
+        CHECK(server.wire.count(opcode::create) + server.wire.count(opcode::create_container) == 1);
     };
     run(body);
 }
@@ -193,7 +178,7 @@ TEST_CASE("server 3.4: reconfigure() and get_config() say what is missing") {
         CHECK(no_config == zk_errc::no_node);
         const std::error_code refused = co_await code_of(zk.reconfigure("", "3"));
         CHECK(refused == zk_errc::unimplemented);
-        CHECK(server.wire.count(reconfig_op) == 1);
+        CHECK(server.wire.count(opcode::reconfigure) == 1);
         co_await reconnected(zk, server, 2);
     };
     run(body);
@@ -205,14 +190,14 @@ TEST_CASE("server 3.4: a watch that nobody waits for any more costs one connecti
         {
             const auto seen = co_await zk.get_and_watch("/a");
         }
-        const auto told = [&]() -> asio::awaitable<bool> { co_return server.wire.count(remove_watches_op) > 0; };
+        const auto told = [&]() -> asio::awaitable<bool> { co_return server.wire.count(opcode::remove_watches) > 0; };
         co_await eventually(told);
         co_await zk.get("/a");
         const auto forgotten = [&]() -> asio::awaitable<bool> { co_return zk.stats().watches == 0; };
         co_await eventually(forgotten);
         co_await zk.get("/a");
         CHECK_FALSE(before.over());
-        CHECK(server.wire.count(remove_watches_op) == 1);
+        CHECK(server.wire.count(opcode::remove_watches) == 1);
         CHECK(server.wire.handshakes.size() == 2);
     };
     run(body);

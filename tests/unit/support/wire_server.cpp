@@ -1,5 +1,7 @@
 #include "unit/support/wire_server.hpp"
 
+#include "support/opcode.hpp"
+
 #include <asio/buffer.hpp>
 #include <asio/co_spawn.hpp>
 #include <asio/detached.hpp>
@@ -114,11 +116,11 @@ asio::awaitable<void> wire_server::talk(std::shared_ptr<connection> c) {
 }
 
 wire_server::outcome wire_server::answer_to(const request& r) {
-    if (r.type == ping || r.type == set_watches) return {};
-    if (r.type == auth) return {auth_failure, {}, auth_failure != 0};
-    if (r.type == exists && path_in(r) == "/") return {0, jute_writer().stat({}).bytes()};
+    if (r.type == opcode::ping || r.type == opcode::set_watches) return {};
+    if (r.type == opcode::auth) return {auth_failure, {}, auth_failure != 0};
+    if (r.type == opcode::exists && path_in(r) == "/") return {0, jute_writer().stat({}).bytes()};
     types.push_back(r.type);
-    if (r.type == close_session) return {0, {}, true};
+    if (r.type == opcode::close_session) return {0, {}, true};
     return answer(r);
 }
 

@@ -42,7 +42,6 @@ public:
         std::string password;
         bool allows_read_only;
     };
-    enum opcode : std::int32_t { close_session = -11, exists = 3, ping = 11, auth = 100, set_watches = 101 };
 
     explicit wire_server(const asio::any_io_executor& executor);
 

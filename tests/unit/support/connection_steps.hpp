@@ -4,6 +4,7 @@
 
 #include <zkasio/types.hpp>
 
+#include <string>
 #include <system_error>
 #include <utility>
 
@@ -39,5 +40,21 @@ inline scripted_server::packet asked_by(connection& c, detail::op_id id, const d
     submit(c, id, r);
     return c.server.read_packet();
 }
+
+/// Accepts the connection that the backend attempts, and takes its handshake.
+inline void take_handshake(connection& c) {
+    drive(*c.b, [&] { return c.b->has_socket(); });
+    turn_of(*c.b, false, true);
+    c.server.take_handshake();
+}
+
+/// Until the first attempt to connect has ended.
+inline void until_failed(connection& c) {
+    drive(*c.b, [&] { return !c.b->last_failure().empty(); });
+}
+
+/// What is said of a server that hangs up instead of answering the handshake.
+inline const std::string hung_up =
+    ": hung up instead of answering (not serving, too many connections, or it expects TLS)";
 
 }  // namespace zkasio::test

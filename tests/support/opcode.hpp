@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+
+namespace zkasio::test {
+
+/// ZooKeeper's numbers of its operations.
+struct opcode {
+    enum number : std::int32_t {
+        close_session = -11,
+        remove = 2,
+        exists = 3,
+        get = 4,
+        set = 5,
+        get_acl = 6,
+        set_acl = 7,
+        sync = 9,
+        ping = 11,
+        children = 12,
+        multi = 14,
+        create = 15,  // create2
+        reconfigure = 16,
+        remove_watches = 18,
+        create_container = 19,
+        create_ttl = 21,
+        auth = 100,
+        set_watches = 101,
+    };
+};
+
+}  // namespace zkasio::test
