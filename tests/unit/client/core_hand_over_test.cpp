@@ -66,14 +66,15 @@ TEST_CASE("core: a session is not handed over without a connection, nor by a cli
           "[core][close]") {
     rig r(rig::quick().connection_timeout(std::chrono::milliseconds(30)));
     auto body = [&](client zk) -> asio::awaitable<void> {
-        co_await zk.connected();
+        const auto is_connected = [&]() -> asio::awaitable<bool> { co_return zk.state() == session_state::connected; };
+        co_await eventually(is_connected);
         r.server.reachable = false;
         r.server.drop();
         co_await r.server.until([&] { return zk.state() == session_state::suspended; });
         const std::error_code no_connection = co_await code_of(zk.hand_over());
         CHECK(no_connection == errc::not_connected);
         r.server.reachable = true;
-        co_await zk.connected();
+        co_await eventually(is_connected);
         co_await zk.close();
         CHECK(said_goodbye(r));
         const std::error_code closed = co_await code_of(zk.hand_over());
