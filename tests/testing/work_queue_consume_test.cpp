@@ -2,8 +2,10 @@
 
 #include <zkasio/error.hpp>
 
+#include <asio/cancellation_state.hpp>
 #include <asio/post.hpp>
 #include <asio/steady_timer.hpp>
+#include <asio/this_coro.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -99,6 +101,30 @@ TEST_CASE(
         CHECK(items(s.ensemble) == texts{"endless"});
         const std::vector<dead_item> dead = co_await q.dead();
         CHECK(dead.size() == 1);
+    });
+}
+
+TEST_CASE("work_queue: a consume that is cancelled says so, also if a claim was lost before") {
+    scene s;
+    s.run([&]() -> asio::awaitable<void> {
+        const work_queue q(s.zk, "/q");
+        co_await q.put("a");
+        bool is_lost = false, may_end = false;
+        auto body = [&](delivery& d) -> asio::awaitable<void> {
+            co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
+            s.ensemble.remove("/q/taken/" + d.name());
+            while (d.held()) co_await sleep(100ms);
+            is_lost = true;
+            while (!may_end) co_await sleep(100ms);
+        };
+        const auto consume = [&]() -> asio::awaitable<void> { co_await q.consume(body); };
+        running consumer(s.ensemble.get_executor(), consume());
+        while (!is_lost) co_await sleep(100ms);
+        consumer.cancel();
+        may_end = true;
+        const std::error_code end = co_await consumer.code();
+        CHECK(end == condition::cancelled);
+        CHECK(items(s.ensemble) == texts{"a"});
     });
 }
 

@@ -46,9 +46,24 @@ asio::awaitable<std::exception_ptr> run_body(const consumer& c, delivery& d) {
     co_return nullptr;
 }
 
-// Ends the delivery by what the body has thrown: done, again after a pause, or rejected. Errors of that are ignored if
-// the claim was lost, the body has ended the delivery, or the session or the connection is over: then some consumer is
-// given the item again, or the item was done.
+// Whether an error ends no more than one delivery: the claim was lost, the body has ended the delivery, or the session
+// or the connection is over. Then some consumer is given the item again, or the item was done.
+bool ends_one_delivery(const error& e) {
+    return e.code() == errc::lock_lost || e.code() == errc::lock_released || e.code() == errc::session_expired ||
+           e.code() == condition::retryable;
+}
+
+// After a cancellation of consume().
+[[noreturn]] void throw_cancelled(const consumer& c, const std::exception_ptr& failed) {
+    try {
+        if (failed) std::rethrow_exception(failed);
+    } catch (const error& e) {
+        if (!ends_one_delivery(e)) throw;
+    }
+    throw error(asio::error::operation_aborted, "consume", c.from->what->path);
+}
+
+// Ends the delivery by what the body has thrown: done, again after a pause, or rejected.
 asio::awaitable<void> end(const consumer& c, delivery& d, std::exception_ptr failed) {
     const int most = c.from->what->options.most_deliveries();
     const bool is_last = most > 0 && d.attempt() >= most;
@@ -62,9 +77,7 @@ asio::awaitable<void> end(const consumer& c, delivery& d, std::exception_ptr fai
             co_await d.again(c.how.pause_after(d.attempt()));
     } catch (const error& e) {
         can_end = e.code() != errc::too_large || !is_last;
-        if (can_end && e.code() != errc::lock_lost && e.code() != errc::lock_released &&
-            e.code() != errc::session_expired && e.code() != condition::retryable)
-            throw;
+        if (can_end && !ends_one_delivery(e)) throw;
     }
     // The item is too large for the dead items.
     if (!can_end) co_await d.again(c.how.pause_after(d.attempt()));
@@ -76,10 +89,7 @@ asio::awaitable<void> work_on(const consumer& c) {
         delivery d = co_await retry_until_certain(toolbox(c.from->zk).make_back_off(), receive);
         const std::exception_ptr failed = co_await run_body(c, d);
         const asio::cancellation_state cancelled = co_await asio::this_coro::cancellation_state;
-        if (cancelled.cancelled() != asio::cancellation_type::none) {
-            if (failed) std::rethrow_exception(failed);
-            throw error(asio::error::operation_aborted, "consume", c.from->what->path);
-        }
+        if (cancelled.cancelled() != asio::cancellation_type::none) throw_cancelled(c, failed);
         co_await end(c, d, failed);
     }
 }
