@@ -101,11 +101,11 @@ simulation::surroundings simulation::around(int client) const {
 footprint simulation::footprint_of(int step, const std::string& request, const std::vector<surroundings>& before,
                                    std::size_t transactions) {
     footprint f = std::exchange(seen_, {});
-    const bool event = step >= first_event;
-    const int client = event ? client_of_event(step) : step % 100;
-    const kind k = event ? kind::deliver : kind_of(step);
-    if (event || k == kind::deliver) f.clients = bit(client);
-    const bool many = !event && step >= all_answers;
+    const bool is_event = step >= first_event;
+    const int client = is_event ? client_of_event(step) : step % 100;
+    const kind k = is_event ? kind::deliver : kind_of(step);
+    if (is_event || k == kind::deliver) f.clients = bit(client);
+    const bool many = !is_event && step >= all_answers;
     if (many) f.answers = bit(client);  // those that are under way
     if (client == nobody) f.seen_by_all = true;  // an operator, whose choice depends on the tree
     if (k == kind::connect) f.answers = f.clients = bit(client);
@@ -119,7 +119,7 @@ footprint simulation::footprint_of(int step, const std::string& request, const s
         lines& l = lines_[static_cast<std::size_t>(n)];
         const surroundings& was = before[static_cast<std::size_t>(n)];
         const surroundings is = around(n);
-        const bool ours = !event && n == client;
+        const bool ours = !is_event && n == client;
         const std::size_t served = ours && k == kind::apply;
         const std::size_t delivered = !ours || k != kind::deliver ? 0 : many ? was.answers : 1;
         if (ours && k == kind::apply && !l.requests.empty()) f.cause = l.requests.front();
