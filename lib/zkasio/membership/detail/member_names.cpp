@@ -3,6 +3,7 @@
 #include <zkasio/path.hpp>
 
 #include <algorithm>
+#include <map>
 #include <tuple>
 #include <utility>
 
@@ -71,15 +72,32 @@ group_view members_in(group_names names, const children_view& children, const st
     return view;
 }
 
+namespace {
+
+// Whether any member differs from what it was before these changes: a member may have gone and come again.
+bool have_changed_members(group_names names, const std::vector<node_delta>& changes, const std::string& directory) {
+    struct states {
+        const node_delta *first, *last;
+    };
+    std::map<std::string_view, states> by_path;
+    for (const node_delta& change : changes)
+        if (change.path != directory)
+            by_path.try_emplace(change.path, states{&change, &change}).first->second.last = &change;
+    return std::any_of(by_path.begin(), by_path.end(), [&](const auto& node) {
+        const states& s = node.second;
+        return member_at(names, s.first->path, s.first->before) != member_at(names, s.last->path, s.last->after);
+    });
+}
+
+}  // namespace
+
 bool apply_changes(group_view& view, group_names names, const std::vector<node_delta>& changes,
                    const std::string& directory) {
-    bool is_other = false;
     for (const node_delta& change : changes) {
         if (change.path == directory) continue;
         const std::optional<member_info> before = member_at(names, change.path, change.before);
         std::optional<member_info> after = member_at(names, change.path, change.after);
         if (before == after) continue;
-        is_other = true;
         std::vector<member_info>& members = view.members;
         const auto is_there = [&](auto at) { return at != members.end() && at->path == change.path; };
         if (before) {
@@ -95,7 +113,7 @@ bool apply_changes(group_view& view, group_names names, const std::vector<node_d
                 members.insert(at, std::move(*after));
         }
     }
-    return is_other;
+    return have_changed_members(names, changes, directory);
 }
 
 }  // namespace zkasio::membership_detail
