@@ -11,6 +11,14 @@ namespace {
 
 std::string only(const std::set<std::string>& places) { return places.empty() ? std::string() : *places.begin(); }
 
+// In "<time>-<priority>-<number>" and in "queue-|<time>|<number>"; 0: the name tells none.
+std::int64_t time_in(std::string_view name) {
+    const std::size_t bar = name.find('|');
+    if (bar != std::string_view::npos) name.remove_prefix(bar + 1);
+    const std::size_t end = name.find_first_not_of("0123456789abcdefABCDEF");
+    return std::stoll('0' + std::string(name.substr(0, end)), nullptr, 16);
+}
+
 std::string_view directory_of(const std::string& path) {
     return path.empty() ? std::string_view() : parent_path(path);
 }
@@ -79,7 +87,7 @@ void item_checker::moved(const std::string& id, const std::string& from, const s
     if (from == to) return;
     const std::string_view left = directory_of(from), reached = directory_of(to);
     if (left.empty()) {
-        check_put(id, i, reached, txn);
+        check_put(id, i, to, txn);
         i.is_put = true;
     } else if (left == at_.items && reached.empty()) {
         check_done(id, from, txn);
@@ -97,11 +105,16 @@ void item_checker::moved(const std::string& id, const std::string& from, const s
     }
 }
 
-void item_checker::check_put(const std::string& id, item& i, std::string_view to, const sim_txn& txn) const {
+void item_checker::check_put(const std::string& id, item& i, const std::string& path, const sim_txn& txn) const {
     if (i.is_put) throw violation(id + " was put twice");
     if (i.never) throw violation(id + " was put after its put had failed");
-    if (to == at_.items && !at_.names_tell_times && txn.time < i.due)
-        throw violation(id + " was put without its delay");
+    if (parent_path(path) == at_.items && !at_.names_tell_times) {
+        if (txn.time < i.due) throw violation(id + " was put without its delay");
+        return;
+    }
+    const std::int64_t due = time_in(node_name(path));
+    if (due < i.due) throw violation(id + " was put with a delay that is too short");
+    i.due = due;
 }
 
 void item_checker::check_done(const std::string& id, const std::string& path, const sim_txn& txn) const {

@@ -12,6 +12,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -95,7 +96,7 @@ private:
     }
     void claims_changed(const sim_txn& txn);
     void moved(const std::string& id, const std::string& from, const sim_txn& txn);
-    void check_put(const std::string& id, item& i, std::string_view to, const sim_txn& txn) const;
+    void check_put(const std::string& id, item& i, const std::string& path, const sim_txn& txn) const;
     void check_done(const std::string& id, const std::string& path, const sim_txn& txn) const;
     void check_death(const std::string& id, const item& i, const std::string& path) const;
 

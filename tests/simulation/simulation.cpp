@@ -152,9 +152,9 @@ void simulation::write_down(std::string line) {
     if (log_.size() > log_lines) log_.pop_front();
 }
 
-std::string simulation::tail(std::size_t lines) const {
+std::string simulation::tail(std::size_t newest) const {
     std::string text;
-    for (std::size_t i = log_.size() - std::min(lines, log_.size()); i < log_.size(); ++i) text += log_[i] + '\n';
+    for (std::size_t i = log_.size() - std::min(newest, log_.size()); i < log_.size(); ++i) text += log_[i] + '\n';
     return text;
 }
 
@@ -175,9 +175,9 @@ bool simulation::step() {
     if (steps.empty() && late_ == 0) on_quiet();
     if (!events_.empty() && (steps.empty() || events_.begin()->first <= now_)) {
         now_ = std::max(now_, events_.begin()->first);
-        const auto event = events_.extract(events_.begin());
+        const auto next = events_.extract(events_.begin());
         clients_run_ = true;
-        event.mapped()();
+        next.mapped()();
         return true;
     }
     if (steps.empty()) return false;

@@ -100,7 +100,7 @@ public:
         if (log_wanted_ == logging::on) write_down((std::string() += ... += parts));
     }
     /// The newest lines of the log.
-    std::string tail(std::size_t lines = 250) const;
+    std::string tail(std::size_t newest = 250) const;
 
     std::function<void()> on_idle = [] {};   ///< between two steps
     std::function<void()> on_quiet = [] {};  ///< the ensemble has nothing left to do
