@@ -70,6 +70,15 @@ TEST_CASE("registry: the node of a dead predecessor is replaced where that is as
         CHECK(ensemble.now() - began < 5s);
         ensemble.lag(false);
     }
+    SECTION("in the next session, when this one ends between the look and the removal") {
+        ensemble.on_step([&](std::string_view what) {
+            if (what.find("exists /base/orders/a") == what.npos || std::exchange(written, true)) return;
+            asio::post(ensemble.context(), [&] { ensemble.expire(zk); });
+        });
+        ensemble.run(announce(at, orders("10.0.0.2"), predecessor::is_dead, ours));
+        CHECK(written);
+        CHECK(ensemble.now() - began < 5s);
+    }
     SECTION("with an answer that is lost") {
         ensemble.lose_answer(zk, "remove");
         ensemble.run(announce(at, orders("10.0.0.2"), predecessor::is_dead, ours));

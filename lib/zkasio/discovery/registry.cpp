@@ -51,15 +51,15 @@ asio::awaitable<void> remove_dead(client zk, std::string path) {
     const auto remove = [&]() -> asio::awaitable<void> {
         again = false;
         const session on = co_await toolbox(zk).current_session("announce", path);
-        co_await on.sync(path);  // a server that lags behind may not know the dead one's last write
-        const std::optional<node_stat> seen = co_await on.exists(path);
-        if (!seen || !seen->is_ephemeral() || seen->ephemeral_owner == on.id()) co_return;
-        if (czxid == 0) czxid = seen->czxid;
-        if (czxid != seen->czxid) co_return;
         try {
+            co_await on.sync(path);  // a server that lags behind may not know the dead one's last write
+            const std::optional<node_stat> seen = co_await on.exists(path);
+            if (!seen || !seen->is_ephemeral() || seen->ephemeral_owner == on.id()) co_return;
+            if (czxid == 0) czxid = seen->czxid;
+            if (czxid != seen->czxid) co_return;
             co_await on.remove(path, seen->version);
         } catch (const error& e) {
-            again = e.code() == zk_errc::bad_version;
+            again = e.code() == zk_errc::bad_version || e.code() == errc::session_expired;
             if (!again && e.code() != zk_errc::no_node) throw;
         }
     };
