@@ -94,7 +94,8 @@ private:
     }
 
     asio::awaitable<void> join(member* m) {
-        group_membership joined = co_await group_of(m->client).join(m->id, is_curator() ? m->data : std::string());
+        const std::string data = is_curator() ? m->data : std::string();
+        group_membership joined = co_await group_of(m->client).join(m->id, data);
         m->is = std::move(joined);
         m->is_in = true;
     }
