@@ -54,7 +54,9 @@ asio::awaitable<void> partition_work::serve(std::string name, leadership& term) 
     co_await term.lost();
 }
 
+// In a new session, no lock keeps this task from working beside an earlier one, whose body has not ended yet.
 asio::awaitable<void> partition_work::work_on(std::string name, std::shared_ptr<const order> until) {
+    if (until->before) co_await until->before->wait();
     const leader_election lock = lock_of(zk_, path_, name, options_);
     auto term = [&](leadership& leader) { return serve(name, leader); };
     auto lead = [&] { return lock.lead(term, lead_options().requeue().stop_margin(options_.stop_margin())); };
@@ -72,11 +74,13 @@ void partition_work::assign(task_scope& tasks, const std::vector<std::string>& m
         if (mine.contains(task.first)) return false;
         task.second->given = true;
         task.second->stop.fire();
+        stopped_.insert_or_assign(task.first, task.second->ended);
         return true;
     });
     for (const std::string& name : mine) {
         if (tasks_.contains(name)) continue;
-        const auto until = std::make_shared<order>(toolbox(zk_).make_one_shot_event());
+        const auto until = std::make_shared<order>(toolbox(zk_));
+        if (const auto earlier = stopped_.extract(name)) until->before = earlier.mapped();
         tasks_.emplace(name, until);
         tasks.spawn(work_on(name, until));
     }

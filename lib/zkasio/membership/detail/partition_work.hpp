@@ -6,11 +6,13 @@
 #include <zkasio/membership/detail/partition_table.hpp>
 #include <zkasio/membership/group_observer.hpp>
 #include <zkasio/recipe/one_shot_event.hpp>
+#include <zkasio/recipe/toolbox.hpp>
 
 #include <asio/awaitable.hpp>
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,10 +31,14 @@ public:
     asio::awaitable<void> divide(task_scope& tasks);
 
 private:
-    // Tells a task to give its partition up.
+    // Tells a task to give its partition up, and when it has ended.
     struct order {
-        explicit order(one_shot_event e) : stop(std::move(e)) {}
-        const one_shot_event stop;
+        explicit order(const toolbox& tools) : stop(tools.make_one_shot_event()), ended(tools.make_one_shot_event()) {}
+        ~order() { ended.fire(); }
+        order(const order&) = delete;
+        order& operator=(const order&) = delete;
+        const one_shot_event stop, ended;
+        std::optional<one_shot_event> before;  // the end of an earlier task of this partition
         bool given = false;
     };
 
@@ -50,6 +56,7 @@ private:
     const partitioner_options options_;
     partition_table& table_;
     std::map<std::string, std::shared_ptr<order>> tasks_;  // without those that were told to stop
+    std::map<std::string, one_shot_event> stopped_;        // the ends of the newest ones that were
 };
 
 }  // namespace zkasio::membership_detail
