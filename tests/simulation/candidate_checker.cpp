@@ -191,9 +191,12 @@ void candidate_checker::check_quiet() {
     std::set<std::string> standing;
     for (const auto& [token, n] : nodes_)
         if (n.gone == removal::none) standing.insert(n.id);
-    for (const candidate_ptr& who : candidates_)
-        if (!who->closed && !standing.contains(who->id) && !operator_was_here_)
+    for (const candidate_ptr& who : candidates_) {
+        const bool resigns = std::any_of(bodies_->begin(), bodies_->end(),
+                                         [&](const running_body& b) { return b.stops && b.who == who; });
+        if (!who->closed && !resigns && !standing.contains(who->id) && !operator_was_here_)
             throw violation(who->id + " does not stand");
+    }
     const node* const first = eldest();
     if (!first) return;
     const watched_candidate& who = *by_id.at(first->id);
