@@ -90,7 +90,8 @@ std::int64_t candidate_checker::closes(watched_candidate& who) {
 
 void candidate_checker::has_given_up(const watched_candidate& who, std::int64_t token) const {
     if (token == 0) return;
-    if (stands(token)) throw violation(who.id + " has resigned, and its node is there");
+    // A client that is cut off gives its session up before the servers do.
+    if (stands(token) && !leases_end_) throw violation(who.id + " has resigned, and its node is there");
     if (who.terms.at(token)->held()) throw violation(who.id + " has resigned, and holds its term");
     for (const running_body& b : *bodies_)
         if (b.token == token && nodes_.at(token).gone == removal::by_itself && !is_lost(b))
@@ -115,9 +116,11 @@ void candidate_checker::check_reason(const watched_candidate& who, const candida
     if (!has_reason) return;
     const removal gone = nodes_.at(token).gone;
     const bool has_cause = who.given_up.contains(token) ? now.reason == loss_reason::released
-        : now.reason == loss_reason::session_expired    ? gone == removal::with_session || operator_was_here_
+        : now.reason == loss_reason::session_expired
+        ? gone == removal::with_session || operator_was_here_ || leases_end_
         : now.reason == loss_reason::node_deleted       ? gone != removal::none || operator_was_here_
         : now.reason == loss_reason::suspended          ? loses_with_connection_
+        : now.reason == loss_reason::lease_ended        ? leases_end_
                                                         : false;
     if (!has_cause) throw violation(who.id + " gives a wrong reason: " + text_of(now));
 }
@@ -161,12 +164,12 @@ void candidate_checker::observe(watched_candidate& who) {
             throw violation(who.id + " holds a term after it has resigned");
 }
 
-// A candidate whose node has gone will learn it; a lease, which in a simulation does not end, bounds how late.
+// A candidate whose node has gone will learn it; a lease bounds how late, and does not end where no time passes.
 void candidate_checker::check() {
     const watched_candidate* leader = nullptr;
     for (const candidate_ptr& who : candidates_) {
         observe(*who);
-        if (who->leads == 0 || !stands(who->leads) || doubted_.contains(who->leads)) continue;
+        if (who->leads == 0 || (!stands(who->leads) && !leases_end_) || doubted_.contains(who->leads)) continue;
         if (leader) throw violation(leader->id + " and " + who->id + " lead at the same time");
         leader = who.get();
     }
@@ -183,11 +186,12 @@ void candidate_checker::check_quiet() {
     for (const candidate_ptr& who : candidates_) {
         by_id[who->id] = who.get();
         if (who->reads && who->object && who->told != who->object->status())
-            throw violation(who->id + " has told \"" + (who->told ? text_of(*who->told) : "nothing") + "\", and it is \"" +
-                            text_of(who->object->status()) + '"');
+            throw violation(who->id + " has told \"" + (who->told ? text_of(*who->told) : "nothing") +
+                            "\", and it is \"" + text_of(who->object->status()) + '"');
     }
     for (const running_body& b : *bodies_)
-        if (!b.stops && b.who->leads != b.token) throw violation("a body of " + b.who->id + " does not learn of the end");
+        if (!b.stops && b.who->leads != b.token)
+            throw violation("a body of " + b.who->id + " does not learn that its term has ended");
     std::set<std::string> standing;
     for (const auto& [token, n] : nodes_)
         if (n.gone == removal::none) standing.insert(n.id);

@@ -82,6 +82,8 @@ public:
     /// @param when_asked the status when next() was called.
     void told(watched_candidate& who, const candidate_status& now, const candidate_status& when_asked) const;
     void loses_with_connection() noexcept { loses_with_connection_ = true; }
+    /// Time passes: then a lease ends before the servers end the session, and no two candidates lead at all.
+    void leases_end() noexcept { leases_end_ = true; }
 
     // ------------------------------------------------------------------------------------------------------- checks
     void committed(const sim_txn& txn);
@@ -115,7 +117,7 @@ private:
     std::map<std::int64_t, node> nodes_;  // all that there were, by czxid
     std::set<std::int64_t> doubted_;      // tokens
     std::int64_t highest_token_ = 0;
-    bool operator_was_here_ = false, loses_with_connection_ = false;
+    bool operator_was_here_ = false, loses_with_connection_ = false, leases_end_ = false;
 };
 
 }  // namespace zkasio::test

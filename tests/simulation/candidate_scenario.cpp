@@ -250,17 +250,51 @@ asio::awaitable<void> candidate_scenario::trouble(faults f, bool silences) {
     }
 }
 
-void candidate_scenario::run_at_random(const faults& f, bool silences) {
+void candidate_scenario::begin(suspension_policy when_suspended) {
     s_.let_users_be_late();
-    if (f.drops_lose) checker_.loses_with_connection();
     const std::size_t clients = 2 + s_.pick(3);
-    for (std::size_t n = 0; n < clients; ++n)
-        s_.add_client(f.drops_lose ? suspension_policy::lose : suspension_policy::keep);
+    for (std::size_t n = 0; n < clients; ++n) s_.add_client(when_suspended);
     const std::size_t programs = 2 + s_.pick(s_.chance(80) ? 3 : 8), candidates = 1 + s_.pick(3);
     for (std::size_t n = 0; n < programs; ++n, ++working_)
         s_.spawn(s_.user_executor(), program(static_cast<int>(s_.pick(clients)), candidates));
+}
+
+void candidate_scenario::run_at_random(const faults& f, bool silences) {
+    if (f.drops_lose) checker_.loses_with_connection();
+    begin(f.drops_lose ? suspension_policy::lose : suspension_policy::keep);
     s_.spawn(trouble(f, silences));
     s_.run();
+    end();
+}
+
+// Timers that are due, and those that follow from them, have their turns before anything else happens.
+void candidate_scenario::tick(std::size_t more) {
+    time_->pass(std::chrono::milliseconds(s_.pick(s_.chance(80) ? 1500 : 6000)));
+    for (int turns = 0; turns < 4; ++turns) s_.after(0, [] {});
+    if (more == 0 || working_ == 0) return;
+    if (s_.chance(30)) {
+        const int victim = static_cast<int>(s_.pick(static_cast<std::size_t>(s_.clients())));
+        const auto how_long = std::chrono::milliseconds(s_.pick(18'000));
+        s_.after(1 + s_.pick(8), [this, victim, how_long] { time_->cut_off(victim, how_long); });
+    }
+    s_.after(1 + s_.pick(20), [this, more] { tick(more - 1); });
+}
+
+void candidate_scenario::run_in_time() {
+    time_ = std::make_unique<passing_time>(s_);
+    checker_.leases_end();
+    s_.on_idle = [this] {
+        time_->note_connections();
+        checker_.check();
+    };
+    s_.on_quiet = [] {};
+    begin(suspension_policy::keep);
+    tick(40);
+    s_.run();
+    for (int turns = 0; turns < 100 && (working_ > 0 || time_->somebody_is_cut_off()); ++turns) {
+        tick(0);
+        s_.run();
+    }
     end();
 }
 

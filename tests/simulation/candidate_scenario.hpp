@@ -2,6 +2,7 @@
 
 #include "simulation/candidate_checker.hpp"
 #include "simulation/lock_scenario.hpp"
+#include "simulation/passing_time.hpp"
 #include "simulation/simulation.hpp"
 
 #include <cstddef>
@@ -21,6 +22,8 @@ public:
     /// @param silences now and then nothing passes between a client and its server for a while, as with a process that
     /// is suspended; its session may end then.
     void run_at_random(const faults& f, bool silences = false);
+    /// Time passes, and clients are cut off, for up to twice the length of a session.
+    void run_in_time();
 
 private:
     using candidate_ptr = candidate_checker::candidate_ptr;
@@ -44,10 +47,13 @@ private:
     asio::awaitable<void> leave(candidate_ptr who);
     asio::awaitable<void> trouble(faults f, bool silences);
     void begin_silence(int client, bool expires);
+    void begin(suspension_policy when_suspended);
+    void tick(std::size_t more);
     void end();
 
     simulation& s_;
     candidate_checker checker_;
+    std::unique_ptr<passing_time> time_;  // null: no time passes
     std::size_t working_ = 0;  // coroutines
     std::size_t silent_ = 0;   // clients
     int next_id_ = 0;

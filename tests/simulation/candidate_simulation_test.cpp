@@ -40,6 +40,13 @@ TEST_CASE("candidate, simulated: clients are suspended, and their sessions may e
     run_candidates("silences", f, true);
 }
 
+TEST_CASE("candidate, simulated: clients are cut off, for longer than their sessions live", "[simulation]") {
+    run_seeds("candidate, cut off", 300, [&](simulation& s) {
+        s.ensemble.lagging = s.chance(50);
+        candidate_scenario(s).run_in_time();
+    });
+}
+
 TEST_CASE("candidate, simulated: the directory is removed when it is empty", "[simulation]") {
     faults f;
     f.containers = f.drops = true;

@@ -66,7 +66,8 @@ public:
         a.nodes = nodes;
         if (nodes.size() == 1 && !given_.insert({*nodes.begin(), id}).second)
             throw violation(std::to_string(id) + " was given twice");
-        if (a.last && id <= *a.last) throw violation(std::to_string(id) + " was given after " + std::to_string(*a.last));
+        if (a.last && id <= *a.last)
+            throw violation(std::to_string(id) + " was given after " + std::to_string(*a.last));
         const bool begins_block = id % block_ == 0, last_was_full = !a.last || *a.last % block_ == block_ - 1;
         if (begins_block ? !last_was_full : !a.last || id != *a.last + 1)
             throw violation("ids before " + std::to_string(id) + " were left out");
@@ -74,9 +75,7 @@ public:
         if (begins_block) ++used_by_[a.client];
     }
     /// The blocks of this client of which no id was given.
-    std::size_t lost(int client) {
-        return counted_by_[client] - used_by_[client];
-    }
+    std::size_t lost(int client) { return counted_by_[client] - used_by_[client]; }
 
 private:
     const std::uint64_t block_;
@@ -123,8 +122,8 @@ private:
     using allocator_ptr = std::shared_ptr<allocator>;
 
     allocator_ptr make_allocator(int client) {
-        const id_options how = id_options().block(block_);
-        allocators_.push_back(std::make_shared<allocator>(client, id_allocator(s.client_number(client), ids_path, how)));
+        id_allocator ids(s.client_number(client), ids_path, id_options().block(block_));
+        allocators_.push_back(std::make_shared<allocator>(client, std::move(ids)));
         return allocators_.back();
     }
     allocator_ptr any_allocator(int client) {

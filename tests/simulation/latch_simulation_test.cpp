@@ -95,7 +95,7 @@ private:
         s.note("client ", std::to_string(client), " has reported ", id, ", missing: ", std::to_string(left));
         if (!reported_.contains(id)) throw violation(id + " was reported, and is not there");
         if (left < missing() || left > count_ - std::min(count_, known.size()))
-            throw violation("after the report of " + id + " the number of the others is wrong: " + std::to_string(left));
+            throw violation("after the report of " + id + " a wrong number is missing: " + std::to_string(left));
         if (left == 0 && !done_) throw violation("the last report was made, and the others are not told");
     }
 
@@ -169,8 +169,9 @@ private:
             if (what == 0 && with_.drops) s.ensemble.drop_connection(victim);
             if (what == 1 && with_.expiries) s.ensemble.expire(victim);
             if (what == 2 && with_.operator_deletes && done_ && !reported_.empty()) {
-                const std::string id = *std::next(reported_.begin(), static_cast<std::ptrdiff_t>(s.pick(reported_.size())));
-                s.ensemble.operate(detail::remove_request{join_path(latch_path, id), any_version});
+                const std::vector<std::string> ids(reported_.begin(), reported_.end());
+                const std::string path = join_path(latch_path, ids[s.pick(ids.size())]);
+                s.ensemble.operate(detail::remove_request{path, any_version});
             }
         }
     }
@@ -180,8 +181,8 @@ private:
         if (reporting_ > 0) throw violation("a reporter has not ended");
         if (missing() > 0) throw violation("a report is lost");
         if (!done_ && !with_.reporters_end) throw violation("all reports were made, and the others are not told");
-        for (auto passed = 0 * session_length; waiting_ > 0 && passed < 2 * session_length; passed += session_length / 9) {
-            clock_.pass(session_length / 9);
+        for (int seconds = 0; waiting_ > 0 && seconds < 2 * session_length.count(); ++seconds) {
+            clock_.pass(std::chrono::seconds(1));
             s.after(0, [] {});
             s.run();
         }

@@ -11,7 +11,7 @@ namespace zkasio::test {
 namespace {
 
 const std::string observed_directory = "/elections/observed";
-constexpr std::chrono::seconds session_length(9);
+constexpr auto session_length = passing_time::session_length;
 constexpr std::chrono::nanoseconds patience = session_length / 3;
 
 // Each candidate has an id of its own.
@@ -34,12 +34,12 @@ std::string words_of(const leader_view& view) {
 
 }  // namespace
 
-observer_scenario::observer_scenario(simulation& s) : s_(s) {
-    s_.ensemble.session_timeout = session_length;
+observer_scenario::observer_scenario(simulation& s) : s_(s), time_(s) {
     s_.ensemble.on_commit = [this](const sim_txn&) {
         if (truth t = now(); t != history_.back()) history_.push_back(std::move(t));
     };
-    s_.on_idle = [this] { note_connections(); };
+    time_.on_note = [this] { note_connections(); };
+    s_.on_idle = [this] { time_.note_connections(); };
     s_.on_quiet = [this] { check_quiet(); };
 }
 
@@ -145,7 +145,7 @@ void observer_scenario::told_unknown(const observed& o) const {
     const duration since = last_connected_[static_cast<std::size_t>(o.client)];
     // Asked too late, it does not know since when there is no connection.
     if (!o.asked_in_time) return;
-    if (clock_.now() < since + patience) throw violation("an observer says too early that it does not know");
+    if (time_.now() < since + patience) throw violation("an observer says too early that it does not know");
 }
 
 void observer_scenario::told(observed& o, const leader_view& view) {
@@ -169,10 +169,8 @@ void observer_scenario::told(observed& o, const leader_view& view) {
 // ------------------------------------------------------------------------------------------------------- time
 
 void observer_scenario::note_connections() {
-    for (int n = 0; n < s_.clients(); ++n) {
-        if (connected(n)) last_connected_[static_cast<std::size_t>(n)] = clock_.now();
-        if (s_.ensemble.has_connection(n)) heard_of_[s_.ensemble.session_of(n)] = clock_.now();
-    }
+    for (int n = 0; n < s_.clients(); ++n)
+        if (connected(n)) last_connected_[static_cast<std::size_t>(n)] = time_.now();
 }
 
 // A late one says so later, see told_unknown().
@@ -181,7 +179,7 @@ void observer_scenario::check_cut_off() const {
     for (const observed& o : observers_) {
         const duration since = last_connected_[static_cast<std::size_t>(o.client)];
         const bool unknown = o.last && o.last->state == leader_state::unknown;
-        if (o.waits && !connected(o.client) && clock_.now() > since + patience && !unknown)
+        if (o.waits && !connected(o.client) && time_.now() > since + patience && !unknown)
             throw violation("an observer of client " + std::to_string(o.client) + " that is cut off does not say so");
     }
 }
@@ -198,42 +196,17 @@ void observer_scenario::check_quiet() const {
 }
 
 void observer_scenario::cut_off(int client, bool expiries) {
-    if (s_.ensemble.is_cut_off(client)) return;
-    s_.ensemble.cut_off(client);
     const auto most = static_cast<std::size_t>((expiries ? 2 : 1) * session_length / std::chrono::milliseconds(1));
-    const duration back = clock_.now() + std::chrono::milliseconds(s_.pick(most));
-    due_.emplace(back, [this, client] { s_.ensemble.let_in(client); });
-}
-
-// What is due happens on the way.
-void observer_scenario::pass(duration time) {
-    end_sessions();
-    const duration until = clock_.now() + time;
-    while (!due_.empty() && due_.begin()->first <= until) {
-        const auto next = due_.extract(due_.begin());
-        clock_.pass(std::max(next.key() - clock_.now(), duration::zero()));
-        end_sessions();
-        next.mapped()();
-    }
-    clock_.pass(until - clock_.now());
-    end_sessions();
-    s_.note("it is ", std::to_string(clock_.now() / std::chrono::milliseconds(1)), " ms");
-}
-
-// Servers end the session of whom they do not hear of for its length; also one that its client has given up.
-void observer_scenario::end_sessions() {
-    note_connections();
-    for (const auto& [session, when] : heard_of_)
-        if (clock_.now() >= when + session_length) s_.ensemble.expire_session(session);
+    if (!s_.ensemble.is_cut_off(client)) time_.cut_off(client, std::chrono::milliseconds(s_.pick(most)));
 }
 
 // Time passes between two steps. Timers that are due, and those that follow from them, have their turns before
 // anything else happens.
 void observer_scenario::tick(std::size_t more, bool expiries) {
-    pass(std::chrono::milliseconds(s_.pick(s_.chance(80) ? 1500 : 12'000)));
+    time_.pass(std::chrono::milliseconds(s_.pick(s_.chance(80) ? 1500 : 12'000)));
     for (int turns = 0; turns < 4; ++turns) s_.after(0, [] {});
     s_.after(0, [this] { check_cut_off(); });
-    if (more == 0 && due_.empty()) return;
+    if (more == 0 && !time_.somebody_is_cut_off()) return;
     if (more > 0 && s_.chance(30)) {
         const int victim = static_cast<int>(s_.pick(static_cast<std::size_t>(s_.clients())));
         s_.after(1 + s_.pick(8), [this, victim, expiries] { cut_off(victim, expiries); });
@@ -244,7 +217,7 @@ void observer_scenario::tick(std::size_t more, bool expiries) {
 void observer_scenario::open(int clients) {
     for (int n = 0; n < clients; ++n) {
         s_.add_client();
-        last_connected_.push_back(clock_.now());
+        last_connected_.push_back(time_.now());
     }
     for (std::size_t observers = 1 + s_.pick(3); observers > 0; --observers) {
         observed& o = observers_.emplace_back(static_cast<int>(s_.pick(static_cast<std::size_t>(clients))));
@@ -261,7 +234,7 @@ void observer_scenario::run_at_random(bool expiries) {
     tick(10 + s_.pick(40), expiries);
     s_.run();
     check_quiet();
-    pass(2 * session_length);
+    time_.pass(2 * session_length);
     over_ = true;
     for (observed& o : observers_) o.next->cancel();
     s_.run();

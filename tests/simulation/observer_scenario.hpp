@@ -1,7 +1,7 @@
 #pragma once
 
+#include "simulation/passing_time.hpp"
 #include "simulation/simulation.hpp"
-#include "simulation/sim_names.hpp"
 
 #include "support/test_client.hpp"
 
@@ -11,9 +11,7 @@
 
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <list>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -61,8 +59,6 @@ private:
     asio::awaitable<void> observe(observed* o);
     void cut_off(int client, bool expiries);
     void tick(std::size_t more, bool expiries);
-    void pass(duration time);
-    void end_sessions();
 
     void told(observed& o, const leader_view& view);
     void told_unknown(const observed& o) const;
@@ -72,12 +68,10 @@ private:
     void check_quiet() const;
 
     simulation& s_;
-    virtual_clock clock_;
+    passing_time time_;
     std::list<observed> observers_;
     std::vector<truth> history_{truth()};  // without repetition
-    std::multimap<duration, std::function<void()>> due_;
-    std::vector<duration> last_connected_;       // of each client
-    std::map<std::int64_t, duration> heard_of_;  // sessions, by the servers
+    std::vector<duration> last_connected_;  // of each client
     std::size_t proclaimed_ = 0, candidates_ = 0;
     bool over_ = false;
 };

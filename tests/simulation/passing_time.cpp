@@ -40,6 +40,7 @@ void passing_time::end_outages() {
 }
 
 void passing_time::note_connections() {
+    on_note();
     for (int n = 0; n < s_.clients(); ++n)
         if (s_.ensemble.has_connection(n)) heard_of_[s_.ensemble.session_of(n)] = clock_.now();
 }
@@ -54,7 +55,6 @@ void passing_time::end_sessions() {
     }
 }
 
-// The ends of outages come on the way.
 void passing_time::pass(duration time) {
     end_sessions();
     const duration until = clock_.now() + time;

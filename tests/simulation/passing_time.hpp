@@ -31,6 +31,8 @@ public:
     /// By the servers' clock, in milliseconds since 1970.
     std::int64_t server_time() const noexcept;
 
+    /// The ends of outages come on the way.
+    void pass(duration time);
     /// From now on some time passes every few steps, as long as `goes_on` returns true. Now and then, a step takes
     /// longer than a lease.
     void pass_while(std::function<bool()> goes_on);
@@ -41,14 +43,15 @@ public:
 
     /// For this time, the client has no connection.
     void cut_off(int client, duration time);
+    bool somebody_is_cut_off() const noexcept { return !let_in_at_.empty(); }
     /// All clients are let in.
     void end_outages();
     /// To be called after each step.
     void note_connections();
+    std::function<void()> on_note = [] {};  ///< whenever connections are noted, also while time passes
 
 private:
     void tick(std::function<bool()> goes_on);
-    void pass(duration time);
     void end_sessions();
 
     simulation& s_;
