@@ -164,12 +164,14 @@ void candidate_checker::observe(watched_candidate& who) {
             throw violation(who.id + " holds a term after it has resigned");
 }
 
-// A candidate whose node has gone will learn it; a lease bounds how late, and does not end where no time passes.
+// A candidate whose node has gone will learn it; a lease bounds how late, but does not end where no time passes.
 void candidate_checker::check() {
     const watched_candidate* leader = nullptr;
     for (const candidate_ptr& who : candidates_) {
         observe(*who);
-        if (who->leads == 0 || (!stands(who->leads) && !leases_end_) || doubted_.contains(who->leads)) continue;
+        if (who->leads == 0 || doubted_.contains(who->leads)) continue;
+        if (!stands(who->leads) && leases_end_) throw violation(who->id + " leads longer than its lease lasts");
+        if (!stands(who->leads)) continue;
         if (leader) throw violation(leader->id + " and " + who->id + " lead at the same time");
         leader = who.get();
     }

@@ -82,7 +82,7 @@ public:
     /// @param when_asked the status when next() was called.
     void told(watched_candidate& who, const candidate_status& now, const candidate_status& when_asked) const;
     void loses_with_connection() noexcept { loses_with_connection_ = true; }
-    /// Time passes: then a lease ends before the servers end the session, and no two candidates lead at all.
+    /// Time passes, and nobody but the servers ends sessions: a lease ends before its session does.
     void leases_end() noexcept { leases_end_ = true; }
 
     // ------------------------------------------------------------------------------------------------------- checks

@@ -267,9 +267,11 @@ void candidate_scenario::run_at_random(const faults& f, bool silences) {
     end();
 }
 
-// Timers that are due, and those that follow from them, have their turns before anything else happens.
+// Timers that are due, and those that follow from them, have their turns before anything else happens; a lease that is
+// over does not need them.
 void candidate_scenario::tick(std::size_t more) {
     time_->pass(std::chrono::milliseconds(s_.pick(s_.chance(80) ? 1500 : 6000)));
+    checker_.check();
     for (int turns = 0; turns < 4; ++turns) s_.after(0, [] {});
     if (more == 0 || working_ == 0) return;
     if (s_.chance(30)) {
