@@ -87,6 +87,7 @@ asio::awaitable<void> until_none_missing(client zk, std::string path, std::size_
             const node_report seen = co_await timeout(pause, node.next(known));
             if (seen.ended) throw error(seen.mark.code, "wait", path);
             known = seen.mark;
+            if (!known->code) break;  // `done` exists
         } catch (const error& e) {
             if (e.code() != errc::timed_out) throw;
         }
