@@ -9,8 +9,8 @@ namespace zkasio::testing_detail {
 
 /// While this object exists, time stands still in its thread, except for pass(): the clocks (boot_clock,
 /// std::chrono::steady_clock, std::chrono::system_clock, and that of the C library) show the virtual time, and timers
-/// wait for it if their event loop is first used in this period. (The program has a clock_gettime(), a timerfd_create() and an epoll_wait() in
-/// front of the system's.) Other threads notice nothing.
+/// wait for it if their event loop is first used in this period. (The program has a clock_gettime(), a timerfd_create()
+/// and an epoll_wait() in front of the system's.) Other threads notice nothing.
 class virtual_clock {
 public:
     /// Throws std::logic_error if this thread has one already, std::runtime_error if the system's clock cannot be
