@@ -26,6 +26,22 @@ void create_node(sim_ensemble& ensemble, const std::string& path) {
     ensemble.operate(r);
 }
 
+// A body runs, held or not: no other body of the same member works on this partition.
+class only_body_of {
+public:
+    only_body_of(std::shared_ptr<std::set<std::string>> bodies, std::string partition)
+        : bodies_(std::move(bodies)), partition_(std::move(partition)) {
+        if (!bodies_->insert(partition_).second) throw violation("two bodies of one member work on " + partition_);
+    }
+    ~only_body_of() { bodies_->erase(partition_); }
+    only_body_of(const only_body_of&) = delete;
+    only_body_of& operator=(const only_body_of&) = delete;
+
+private:
+    const std::shared_ptr<std::set<std::string>> bodies_;
+    const std::string partition_;
+};
+
 }  // namespace
 
 // ----------------------------------------------------------------------------------------------------------- checker
@@ -121,11 +137,12 @@ asio::awaitable<void> partition_scenario::end_member(std::list<member>::iterator
 }
 
 asio::awaitable<void> partition_scenario::run_member(int client, member* m) {
-    auto body = [&](held_partition& p) { return work(client, p); };
+    auto body = [&](held_partition& p) { return work(client, m, p); };
     co_await m->divides.run(body);
 }
 
-asio::awaitable<void> partition_scenario::work(int client, held_partition& p) {
+asio::awaitable<void> partition_scenario::work(int client, member* m, held_partition& p) {
+    const only_body_of alone(m->bodies, p.name());
     s_.note("client ", std::to_string(client), " works on ", p.name(), ", ", std::to_string(p.token().value()));
     const partition_checker::work mine(checker_, p);
     co_await s_.pause(s_.pick(20), client);

@@ -83,13 +83,14 @@ private:
         explicit member(partitioner p) : divides(std::move(p)) {}
         partitioner divides;
         std::optional<running> task;
+        std::shared_ptr<std::set<std::string>> bodies = std::make_shared<std::set<std::string>>();  // by partition
     };
 
     int some_client() { return static_cast<int>(s_.pick(static_cast<std::size_t>(s_.clients()))); }
     partitioner new_partitioner(int client);
     asio::awaitable<void> come_and_go(std::size_t rounds);
     asio::awaitable<void> run_member(int client, member* m);
-    asio::awaitable<void> work(int client, held_partition& p);
+    asio::awaitable<void> work(int client, member* m, held_partition& p);
     asio::awaitable<void> work_somehow(int client, held_partition& p);
     asio::awaitable<void> end_member(std::list<member>::iterator m);
     asio::awaitable<void> trouble(std::size_t rounds);

@@ -106,7 +106,8 @@ private:
             const std::int64_t owner = n.stat.ephemeral_owner;
             if (is_ephemeral(k.mode) ? owner != s.ensemble.session_of(k.client) : owner != 0)
                 throw violation("the node of " + k.id + " is of another session");
-            if (!k.is_overwritten && n.data != k.node->data()) throw violation("the node of " + k.id + " has other data");
+            if (!k.is_overwritten && n.data != k.node->data())
+                throw violation("the node of " + k.id + " has other data");
         }
     }
 
@@ -160,7 +161,8 @@ private:
                 task.cancel();
             });
         const std::error_code code = co_await task.code();
-        if (code && !(*cancelled && code == condition::cancelled)) throw violation("set_data() fails: " + code.message());
+        if (code && !(*cancelled && code == condition::cancelled))
+            throw violation("set_data() fails: " + code.message());
         if (code) co_return;
         k->stands = true;
         if (k->node->data() != data) throw violation(k->id + " has other data than were written");

@@ -13,9 +13,11 @@ void value_history::committed(const sim_txn& txn) {
         const std::string& text = c.node.data;
         states_.push_back({c.node.stat.version, text});
         if (txn.session != 0) {
-            if (!text.starts_with(good_)) throw violation("\"" + good_ + "\" became \"" + text + "\": a change is lost");
+            if (!text.starts_with(good_))
+                throw violation("\"" + good_ + "\" became \"" + text + "\": a change is lost");
             std::string id = text.substr(good_.size());
-            if (id.empty() || id.find(' ') != id.size() - 1) throw violation("a write adds \"" + id + "\", not a change");
+            if (id.empty() || id.find(' ') != id.size() - 1)
+                throw violation("a write adds \"" + id + "\", not a change");
             id.pop_back();
             if (!made_.emplace(id, made{c.node.stat.version, txn.zxid}).second)
                 throw violation(id + " was made twice");

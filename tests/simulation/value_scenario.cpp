@@ -171,7 +171,8 @@ void value_scenario::check_readers() {
 
 void value_scenario::check_quiet() {
     for (reader& r : readers_) {
-        if (s_.client_number(r.client).state() != session_state::connected || s_.ensemble.is_stopped(r.client)) continue;
+        const bool is_connected = s_.client_number(r.client).state() == session_state::connected;
+        if (!is_connected || s_.ensemble.is_stopped(r.client)) continue;
         if (!r.ready) throw violation("a reader is not ready");
         history_.find(r.follows->snapshot(), history_.newest(), "at last, a reader");
         if (!r.last) throw violation("a reader is told nothing");
