@@ -55,8 +55,6 @@ class candidate_checker {
 public:
     using candidate_ptr = std::shared_ptr<watched_candidate>;
 
-    explicit candidate_checker(const sim_ensemble& ensemble) : ensemble_(ensemble) {}
-
     /// A body of run(), from its begin to its end.
     class body {
     public:
@@ -81,6 +79,7 @@ public:
     void has_given_up(const watched_candidate& who, std::int64_t token) const;
     /// @param when_asked the status when next() was called.
     void told(watched_candidate& who, const candidate_status& now, const candidate_status& when_asked) const;
+    void connections_break() noexcept { connections_break_ = true; }
     void loses_with_connection() noexcept { loses_with_connection_ = true; }
     /// Time passes, and nobody but the servers ends sessions: a lease ends before its session does.
     void leases_end() noexcept { leases_end_ = true; }
@@ -111,13 +110,12 @@ private:
     bool is_lost(const running_body& b) const;
     const node* eldest() const;
 
-    const sim_ensemble& ensemble_;
     std::vector<candidate_ptr> candidates_;
     std::shared_ptr<body_list> bodies_ = std::make_shared<body_list>();
     std::map<std::int64_t, node> nodes_;  // all that there were, by czxid
     std::set<std::int64_t> doubted_;      // tokens
     std::int64_t highest_token_ = 0;
-    bool operator_was_here_ = false, loses_with_connection_ = false, leases_end_ = false;
+    bool operator_was_here_ = false, connections_break_ = false, loses_with_connection_ = false, leases_end_ = false;
 };
 
 }  // namespace zkasio::test

@@ -35,7 +35,7 @@ asio::awaitable<void> until_cancelled() {
 
 }  // namespace
 
-candidate_scenario::candidate_scenario(simulation& s) : s_(s), checker_(s.ensemble) {
+candidate_scenario::candidate_scenario(simulation& s) : s_(s) {
     s_.ensemble.on_commit = [this](const sim_txn& txn) { checker_.committed(txn); };
     s_.on_idle = [this] { checker_.check(); };
     s_.on_quiet = [this] {
@@ -260,6 +260,7 @@ void candidate_scenario::begin(suspension_policy when_suspended) {
 }
 
 void candidate_scenario::run_at_random(const faults& f, bool silences) {
+    if (f.drops) checker_.connections_break();
     if (f.drops_lose) checker_.loses_with_connection();
     begin(f.drops_lose ? suspension_policy::lose : suspension_policy::keep);
     s_.spawn(trouble(f, silences));

@@ -159,7 +159,10 @@ private:
 
     asio::awaitable<void> ask(int client, contender_info c, holder_data data) {
         s.note("client ", std::to_string(client), " asks ", c.path, " to give way");
+        const std::int64_t session = s.ensemble.session_of(client);
         co_await revoke(s.client_number(client), c.path, data);
+        // revoke() goes on in another session without a sync(): a server that lags may take the contender for gone.
+        if (s.ensemble.session_of(client) != session) co_return;
         if (listings_.stands(c.token.value()) && !listings_.asked_at(c.token.value()))
             throw violation(c.path + " was asked to give way, and the request is lost");
     }
@@ -173,8 +176,10 @@ private:
             std::exception_ptr failed = co_await lists.end();
             if (!failed && !found->empty()) {
                 const contender_info& c = (*found)[s.chance(60) ? 0 : s.pick(found->size())];
-                const running asks(s.user_executor(client),
-                                   ask(client, c, s.chance(50) ? holder_data::replaced : holder_data::kept));
+                // The server of another client may not know that contender yet.
+                const int who = s.chance(50) ? client : static_cast<int>(s.pick(static_cast<std::size_t>(s.clients())));
+                const holder_data data = s.chance(50) ? holder_data::replaced : holder_data::kept;
+                const running asks(s.user_executor(who), ask(who, c, data));
                 failed = co_await asks.end();
             }
             try {
