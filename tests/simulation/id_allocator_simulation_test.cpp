@@ -167,20 +167,21 @@ private:
         if (number <= before) throw violation("a number is smaller than one that was given before its call");
     }
 
-    void expect(const std::exception_ptr& failed, allocator& a, bool cancelled) const {
+    void expect(const std::exception_ptr& failed, allocator& a, bool was_dead, bool cancelled) const {
         try {
             std::rethrow_exception(failed);
         } catch (const std::system_error& e) {
             if (cancelled && e.code() == condition::cancelled) return;
             if (sessions_end_ && e.code() == errc::session_expired) return;
             if (e.code() == zk_errc::data_inconsistency) a.is_dead = true;
-            if (with_.operator_deletes && !a.is_dead && e.code() == zk_errc::no_node) return;
-            if (with_.operator_deletes && a.is_dead && e.code() == zk_errc::data_inconsistency) return;
+            if (with_.operator_deletes && !was_dead && e.code() == zk_errc::no_node) return;
+            if (with_.operator_deletes && e.code() == zk_errc::data_inconsistency) return;
             throw violation(std::string("an operation failed: ") + e.what());
         }
     }
 
     asio::awaitable<void> attempt(int client, allocator_ptr a, bool wants_number) {
+        const bool was_dead = a->is_dead;
         const auto cancelled = std::make_shared<bool>(false);
         running task(s.user_executor(client), wants_number ? count(s.client_number(client)) : take(a));
         if (with_.cancellations && s.chance(30))
@@ -190,7 +191,7 @@ private:
                 task.cancel();
             });
         const std::exception_ptr failed = co_await task.end();
-        if (failed) expect(failed, *a, *cancelled);
+        if (failed) expect(failed, *a, was_dead, *cancelled);
     }
 
     asio::awaitable<void> worker(int client, std::size_t rounds) {
