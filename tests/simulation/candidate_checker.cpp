@@ -209,7 +209,8 @@ void candidate_checker::check_quiet() {
     const bool leads = who.leads != 0 && nodes_.at(who.leads).path == first->path;
     // It resigns when its bodies have ended, or leads when those under a lost term of the same client have.
     const bool waits_for_bodies = std::any_of(bodies_->begin(), bodies_->end(), [&](const running_body& b) {
-        return b.stops && (b.who.get() == &who || (b.who->client == who.client && is_lost(b)));
+        const bool is_gone = is_lost(b) || nodes_.at(b.token).gone == removal::by_operator;
+        return b.stops && (b.who.get() == &who || (b.who->client == who.client && is_gone));
     });
     // When its connection breaks right after the election, a leader whose node an operator deletes may hear of it only
     // from a heartbeat, and none is due. Candidates of the same client wait for it.
