@@ -92,8 +92,8 @@ asio::awaitable<void> asked_back(zkasio::client zk) {
 asio::awaitable<void> billed(zkasio::client zk) {
     const zkasio::mutex billing(zk, "/locks-example/billing");
     auto body = [](lock_guard& guard) -> asio::awaitable<void> {
-        // The next step needs a second: if the lease ends before that, the step waits for the next lease.
-        const auto enough = zkasio::boot_clock::now() + 1s;
+        // The next step needs two seconds: if the lease ends before that, the step waits for a longer one.
+        const auto enough = zkasio::boot_clock::now() + 2s;
         if (guard.held_until() < enough) co_await guard.lease_extended(enough);
         std::cout << "billing, with token " << guard.token().value() << "\n";
     };

@@ -18,7 +18,8 @@ usage: scripts/coverage.sh [--with LEVEL,...] [--no-build] [--missing ROOM] [--r
 
 A branch is one way out of a condition: of if, ?:, &&, ||, loops and cases. Ways that only an exception takes are none
 for clang, so they are left out. Code of templates counts as reached when one of its instances is. Assertions are
-compiled out. Counted are the sources and headers of lib/, without the room testing (a kit for tests).
+compiled out. Counted are the sources and headers of lib/, without the room testing (a kit for tests); the room tls where
+the level tls is run.
 USAGE
 }
 
@@ -74,7 +75,7 @@ export_of() { # FILE LEVEL...
         profiles+=("$directory/$level"-*.profraw)
         objects+=(-object "$root/build/coverage/tests/$(program_of "$level")")
     done
-    llvm-profdata-19 merge -sparse "${profiles[@]}" -o "$work/merged.profdata"
+    llvm-profdata-19 merge -sparse --failure-mode=all "${profiles[@]}" -o "$work/merged.profdata"
     llvm-cov-19 export -instr-profile "$work/merged.profdata" "${objects[@]:1}" "$root/lib" > "$to" 2> "$work/cov.log" ||
         { cat "$work/cov.log" >&2; die "llvm-cov has failed"; }
 }

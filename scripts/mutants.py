@@ -6,6 +6,7 @@ may have inlined a part: a mutant that survives so is tried again with the whole
 """
 import argparse
 import concurrent.futures
+import contextlib
 import hashlib
 import json
 import os
@@ -100,6 +101,7 @@ class Suite:
         self.scratch = scratch
         self.compiler = Compiler(scratch)
         self.guard = threading.Lock()
+        self.alone = threading.Lock()  # for tests of TLS, whose attempts to connect have less than a second
         self.passing, self.passed = {}, {}  # a lock, and the seconds that the unbroken test takes, for each
 
     def link(self, level, objects, name):
@@ -111,7 +113,11 @@ class Suite:
             raise Broken(f"{name} does not link:\n{done.stderr[-2000:]}")
         return program
 
-    def run(self, program, cases, limit):
+    def run(self, level, program, cases, limit):
+        with self.alone if level == "tls" else contextlib.nullcontext():
+            return self.run_now(program, cases, limit)
+
+    def run_now(self, program, cases, limit):
         """How the tests of a program fail, or `cases` of them; an empty text if they pass."""
         environment = dict(os.environ, ZKASIO_SIM_SEEDS="50", ZKASIO_EXPLORE_SCHEDULES="300")
         try:
@@ -145,7 +151,7 @@ class Suite:
             if key not in self.passed:
                 program = self.link(level_of(test), self.objects_of(test), f"plain-{abs(hash(key)):x}")
                 began = time.monotonic()
-                how = self.run(program, cases, 10 * PATIENCE)
+                how = self.run(level_of(test), program, cases, 10 * PATIENCE)
                 if how:
                     raise Broken(f"{test} {how} without a mutant")
                 self.passed[key] = time.monotonic() - began
@@ -171,7 +177,7 @@ class Suite:
         broken.parent.mkdir(parents=True)
         broken.write_text(text.replace(mutant["before"], mutant["after"]))
         level = level_of(mutant["test"])
-        attempted = lambda objects: self.run(self.link(level, objects, f"mutant-{number}.x"), cases, limit)
+        attempted = lambda objects: self.run(level, self.link(level, objects, f"mutant-{number}.x"), cases, limit)
         if source.suffix == ".hpp":
             return attempted(self.objects_of(mutant["test"], before=[directory]))
         test = self.objects_of(mutant["test"])

@@ -57,6 +57,7 @@ while [ $# -gt 0 ]; do
     esac
     shift
 done
+[ -z "$only_named" ] || [ -z "$bare$debian" ] || usage_error "--only is for tests that run here"
 case $count in 1 | 3) ;; *) usage_error "--servers is 1 or 3, not $count" ;; esac
 has_mode() { [[ " ${modes[*]} " == *" $1 "* ]]; }
 if has_mode asan || has_mode tsan; then

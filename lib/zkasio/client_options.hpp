@@ -123,7 +123,7 @@ public:
     /// The ACL of every node that this client creates without one of its own: by create(), and by all recipes whose
     /// options name no other. open_acl() by default, as in ZooKeeper itself: any client may change or remove the nodes
     /// of a lock. With `auth()` and `default_acl(creator_all_acl())`, only clients with the same credentials may. A
-    /// client with `auth()` for which none was set warns, once, when it creates such a node.
+    /// client with `auth()` for which none was set warns, once, before it creates such a node.
     /// `client`'s constructor throws for an empty ACL, zkasio::default_acl(), or a NUL in an id.
     client_options& default_acl(acl a) {
         default_acl_ = std::move(a);

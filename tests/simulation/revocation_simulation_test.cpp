@@ -159,10 +159,7 @@ private:
 
     asio::awaitable<void> ask(int client, contender_info c, holder_data data) {
         s.note("client ", std::to_string(client), " asks ", c.path, " to give way");
-        const std::int64_t session = s.ensemble.session_of(client);
         co_await revoke(s.client_number(client), c.path, data);
-        // revoke() goes on in another session without a sync(): a server that lags may take the contender for gone.
-        if (s.ensemble.session_of(client) != session) co_return;
         if (listings_.stands(c.token.value()) && !listings_.asked_at(c.token.value()))
             throw violation(c.path + " was asked to give way, and the request is lost");
     }

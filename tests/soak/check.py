@@ -266,7 +266,8 @@ class Judge:
             due = max([g.until - g.margin, *(t for t in self.run.continued[g.process] if t < g.let)])
             latest = max(latest, g.let - due)
             if g.let - due > BUSY:
-                self.broken(f"the body of {g} was cancelled {(g.let - due) / SECOND:.2f} s after the end of its lease")
+                self.broken(f"the body of {g} was cancelled {(g.let - due) / SECOND:.2f} s after "
+                            + ("its margin began" if g.margin else "the end of its lease"))
         if count:
             self.facts.append(f"{count} bodies under with_lock() were cancelled by the loss of their lock, "
                               f"{latest / SECOND:.2f} s late at the latest; {stopped} had a stop margin, of which "

@@ -161,7 +161,7 @@ class Planted(unittest.TestCase):
 
     def test_body_with_a_margin(self):
         early = "5200 margin 9 1000000000\n9100 cancelled 9 held"
-        self.sees("was cancelled 2.10 s after",
+        self.sees("was cancelled 2.10 s after its margin began",
                   ("w0.1", "5300 let 9 held", early))
 
     def test_body_of_a_process_that_was_stopped(self):

@@ -13,11 +13,13 @@ namespace zkasio {
 namespace {
 
 // Adds the contender's line to the note of the directory, and removes the lines of contenders that have gone. False:
-// another client has written to the directory in between.
-asio::awaitable<bool> revoke_in_directory(operations zk, std::string directory, std::string name) {
-    const node_data found = co_await zk.get(directory);
+// another client has written to the directory in between, or the session has ended.
+asio::awaitable<bool> revoke_in_directory(session on, std::string directory, std::string name) {
+    // A server that lags behind may not know the contender yet. Servers of one session do not go back behind a sync().
+    co_await on.sync(directory);
+    const node_data found = co_await on.get(directory);
     directory_note note = directory_note::parse_to_write(found.data, "revoke", directory);
-    const node_children there = co_await zk.children(directory);  // read after the note: not listed means gone
+    const node_children there = co_await on.children(directory);  // read after the note: not listed means gone
     const auto is_gone = [&](const std::string& contender) {
         return std::find(there.names.begin(), there.names.end(), contender) == there.names.end();
     };
@@ -25,7 +27,7 @@ asio::awaitable<bool> revoke_in_directory(operations zk, std::string directory, 
     std::erase_if(note.revoked, is_gone);
     note.revoked.push_back(std::move(name));
     try {
-        co_await zk.set(directory, note.text(), found.stat.version);
+        co_await on.set(directory, note.text(), found.stat.version);
     } catch (const error& e) {
         if (e.code() != zk_errc::bad_version) throw;
         co_return false;
@@ -50,13 +52,15 @@ asio::awaitable<void> revoke(client zk, std::string path, holder_data data) {
             co_return;
         }
         const std::string directory(parent_path(path)), name(node_name(path));
-        const operations of_quorum = toolbox(zk).of_quorum();
-        co_await zk.sync(directory);  // a server that lags behind may not know the contender yet
         back_off pauses = toolbox(zk).make_back_off();
-        bool written = co_await revoke_in_directory(of_quorum, directory, name);
-        while (!written) {
-            co_await pauses.pause();
-            written = co_await revoke_in_directory(of_quorum, directory, name);
+        for (bool written = false; !written;) {
+            const session on = co_await toolbox(zk).current_session("revoke", path);
+            try {
+                written = co_await revoke_in_directory(on, directory, name);
+            } catch (const error& e) {
+                if (e.code() != errc::session_expired) throw;
+            }
+            if (!written) co_await pauses.pause();
         }
     } catch (const error& e) {
         if (e.code() != zk_errc::no_node) throw;

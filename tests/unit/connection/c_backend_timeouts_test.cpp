@@ -71,6 +71,8 @@ TEST_CASE("c_backend: an answer that has come in time counts, even if it is read
     REQUIRE_FALSE(c.b->submit(1, get_request{"/a"}));
     c.b->end_batch();
     c.server.answer(c.server.read_packet().xid, -101);
+    pollfd answer{c.b->next_interest().descriptor, POLLIN, 0};
+    REQUIRE(::poll(&answer, 1, 20'000) == 1);
     time.pass(7s);
     c.b->process(true, false);  // as the link does before it asks for timeouts
     CHECK(c.seen.replies[1].at(0).code == zk_errc::no_node);

@@ -34,8 +34,9 @@ public:
 private:
     wire_server::outcome answer(const wire_server::request& r) {
         constexpr std::int32_t unimplemented = -6, no_node = -101;
-        static const std::set<std::int32_t> known{opcode::remove, opcode::exists,  opcode::get,  opcode::set,      opcode::get_acl,
-                                                  opcode::set_acl, opcode::sync, opcode::children, opcode::multi};
+        static const std::set<std::int32_t> known{opcode::remove,  opcode::exists,  opcode::get,
+                                                  opcode::set,     opcode::get_acl, opcode::set_acl,
+                                                  opcode::sync,    opcode::children, opcode::multi};
         if (!known.contains(r.type)) return {unimplemented, {}, true};
         jute_writer w;
         if (r.type == opcode::multi) {  // a create, which is of the first kind

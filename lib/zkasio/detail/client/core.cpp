@@ -76,7 +76,8 @@ void core::start() {
 
 void core::complete(zkasio::acl& entries) {
     if (!detail::complete(entries, options_.default_acl())) return;
-    if (options_.auth().empty() || options_.has_default_acl() || warned_of_open_nodes_.exchange(true)) return;
+    if (forked() || options_.auth().empty() || options_.has_default_acl()) return;
+    if (warned_of_open_nodes_.exchange(true)) return;
     asio::post(strand_, [self = shared_from_this()] {
         self->log_.warn("nodes that are created without an ACL of their own are open to everybody, in spite of the "
                         "client's credentials: client_options::default_acl(creator_all_acl()) keeps them to these, "

@@ -75,7 +75,7 @@ public:
 
     // ----------------------------------------------------------------------------------------------- asking
     void start();
-    /// Puts the client's ACL in the place of default_acl(). From any thread.
+    /// Puts the client's ACL in the place of default_acl(), before a node is created. From any thread.
     void complete(zkasio::acl& entries);
     /// For a coroutine that awaits one request. In a turn of its own.
     void ask(op_id id, command& c, request_receiver&& to);

@@ -57,6 +57,7 @@ asio::awaitable<void> partition_work::serve(std::string name, leadership& term) 
 // In a new session, no lock keeps this task from working beside an earlier one, whose body has not ended yet.
 asio::awaitable<void> partition_work::work_on(std::string name, std::shared_ptr<const order> until) {
     if (until->before) co_await until->before->wait();
+    if (until->given) co_return;
     const leader_election lock = lock_of(zk_, path_, name, options_);
     auto term = [&](leadership& leader) { return serve(name, leader); };
     auto lead = [&] { return lock.lead(term, lead_options().requeue().stop_margin(options_.stop_margin())); };

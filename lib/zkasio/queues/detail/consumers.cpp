@@ -55,12 +55,14 @@ bool ends_one_delivery(const error& e) {
 
 // After a cancellation of consume().
 [[noreturn]] void throw_cancelled(const consumer& c, const std::exception_ptr& failed) {
+    bool unknown = false;
     try {
         if (failed) std::rethrow_exception(failed);
     } catch (const error& e) {
         if (!ends_one_delivery(e)) throw;
+        unknown = e.outcome_unknown();
     }
-    throw error(asio::error::operation_aborted, "consume", c.from->what->path);
+    throw error(asio::error::operation_aborted, "consume", c.from->what->path, {}, unknown);
 }
 
 // Ends the delivery by what the body has thrown: done, again after a pause, or rejected.
