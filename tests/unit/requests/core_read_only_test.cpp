@@ -91,6 +91,8 @@ TEST_CASE("core, read-only: what waits for a connection is sent, or refused, whe
         CHECK(*set == zk_errc::not_read_only);
         CHECK_FALSE(of_session);
         co_await r.regain_quorum(zk);
+        co_await r.quorum.until([&] { return of_session.has_value(); });
+        CHECK(*of_session == std::error_code());
     };
     r.run(body);
 }
