@@ -52,6 +52,7 @@ asio::awaitable<void> revoke(client zk, std::string path, holder_data data) {
             co_return;
         }
         const std::string directory(parent_path(path)), name(node_name(path));
+        co_await zk.sync(directory);  // refused where there is no quorum, for which requests of a session would wait
         back_off pauses = toolbox(zk).make_back_off();
         for (bool written = false; !written;) {
             const session on = co_await toolbox(zk).current_session("revoke", path);
