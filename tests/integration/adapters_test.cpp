@@ -103,9 +103,10 @@ TEST_CASE("task scope: under with_lock all tasks are cancelled when the session 
         const test_client victim(executor, options());
         const mutex theirs(victim, dir);
         int cancelled = 0;
-        bool started_later = true, over = false;
+        bool serving = false, started_later = true, over = false;
         auto serve = [&](task_scope& tasks) -> asio::awaitable<void> {
             for (int i = 0; i < 10; ++i) tasks.spawn(endless_task(cancelled));
+            serving = true;
             std::exception_ptr ended;
             try {
                 co_await endless_task(cancelled);
@@ -126,7 +127,8 @@ TEST_CASE("task scope: under with_lock all tasks are cancelled when the session 
             if (ended) std::rethrow_exception(ended);
         };
         running holding(executor, theirs.with_lock(work));
-        co_await until_queued(zk, dir, 1);
+        const auto is_serving = [&]() -> asio::awaitable<bool> { co_return serving; };
+        co_await eventually(is_serving);
         co_await expire_session(victim);
         const std::error_code code = co_await holding.code();
         CHECK(code == errc::lock_lost);

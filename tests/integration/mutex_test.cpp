@@ -304,9 +304,10 @@ TEST_CASE("with_lock passes on what the body throws, and releases") {
         co_await until_queued(zk, dir, 0);
 
         // Cancelled from outside: the body is, too, and the lock is free afterwards.
-        bool cancelled = false;
+        bool begun = false, cancelled = false;
         auto endless = [&](lock_guard&) -> asio::awaitable<void> {
             asio::steady_timer never(co_await asio::this_coro::executor, asio::steady_timer::time_point::max());
+            begun = true;
             try {
                 co_await never.async_wait(asio::use_awaitable);
             } catch (const std::system_error& e) {
@@ -315,7 +316,8 @@ TEST_CASE("with_lock passes on what the body throws, and releases") {
             }
         };
         running holding(co_await asio::this_coro::executor, lock.with_lock(endless));
-        co_await until_queued(zk, dir, 1);
+        const auto has_begun = [&]() -> asio::awaitable<bool> { co_return begun; };
+        co_await eventually(has_begun);
         holding.cancel();
         const std::error_code c = co_await holding.code();
         CHECK(c == condition::cancelled);
