@@ -55,9 +55,9 @@ public:
     /// *Completes with* whether the barrier is closed, as the server of this client knows it.
     asio::awaitable<bool> is_set() const;
 
-    /// *Completes when* the barrier is open, as the server of this client knows it (sync() has it know of a barrier that
-    /// another client has just closed); over connections and sessions. If the barrier is opened and closed again while
-    /// the connection is lost, the wait goes on. For a limit see timeout.hpp.
+    /// *Completes when* the barrier is open, as the server of this client knows it (after sync(), it knows of a barrier
+    /// that another client has just closed); over connections and sessions. If the barrier is opened and closed again
+    /// while the connection is lost, the wait goes on. For a limit see timeout.hpp.
     /// *Fails with* errc::client_closed, errc::forked, zk_errc::auth_failed, and errc::session_expired for a client
     /// that opens no other session. A client that may not read the node (zk_errc::no_auth) waits, as the node exists.
     /// *Cancellation*: ends the wait.

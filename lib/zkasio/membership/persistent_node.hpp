@@ -83,8 +83,8 @@ public:
     asio::awaitable<std::string> created() const;
 
     /// Writes `data` into the node; from then on the node is created with them. While there is no node, it is created
-    /// with them. Of several concurrent calls the last one wins. ZooKeeper can only compare the version: if another client
-    /// has just replaced our node by one of the same version, that node gets the data.
+    /// with them. Of several concurrent calls the last one wins. ZooKeeper can only compare the version: if another
+    /// client has just replaced our node by one of the same version, that node gets the data.
     /// *Completes when* a server has confirmed that the node has these data, or those of a later call.
     /// *Fails with* errc::too_large at once, when a request has no room for the data; with what else set() fails with
     /// and is not condition::retryable: the node stands as before, and all waiting calls fail; as created() when the

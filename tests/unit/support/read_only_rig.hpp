@@ -4,8 +4,6 @@
 #include "unit/support/rig.hpp"
 
 #include <chrono>
-#include <exception>
-#include <functional>
 #include <memory>
 #include <utility>
 
@@ -22,18 +20,7 @@ public:
 
     template <class Body>
     void run(Body& body) {
-        std::function<asio::awaitable<void>()> task = [&]() -> asio::awaitable<void> {
-            const client zk = client_over(core);
-            std::exception_ptr failed;
-            try {
-                co_await body(zk);
-            } catch (...) {
-                failed = std::current_exception();
-            }
-            co_await zk.close();
-            if (failed) std::rethrow_exception(failed);
-        };
-        loop.run(task());
+        run_client(loop, core, body);
         CHECK(core->pending_operations() == 0);
         CHECK(core->watches() == 0);
         CHECK(quorum.backends_alive == 0);

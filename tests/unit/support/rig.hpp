@@ -13,6 +13,23 @@
 
 namespace zkasio::test {
 
+/// Runs `body(client)`, closes the client, and runs the loop dry.
+template <class Body>
+void run_client(test_loop& loop, const std::shared_ptr<detail::core>& core, Body& body) {
+    std::function<asio::awaitable<void>()> task = [&]() -> asio::awaitable<void> {
+        const client zk = client_over(core);
+        std::exception_ptr failed;
+        try {
+            co_await body(zk);
+        } catch (...) {
+            failed = std::current_exception();
+        }
+        co_await zk.close();
+        if (failed) std::rethrow_exception(failed);
+    };
+    loop.run(task());
+}
+
 /// A client over a fake server, and the loop that both live on.
 class rig {
 public:
@@ -26,18 +43,7 @@ public:
     /// Runs `body(client)`, closes the client, runs the loop dry, and checks that nothing is left.
     template <class Body>
     void run(Body& body) {
-        std::function<asio::awaitable<void>()> task = [&]() -> asio::awaitable<void> {
-            const client zk = client_over(core);
-            std::exception_ptr failed;
-            try {
-                co_await body(zk);
-            } catch (...) {
-                failed = std::current_exception();
-            }
-            co_await zk.close();
-            if (failed) std::rethrow_exception(failed);
-        };
-        loop.run(task());
+        run_client(loop, core, body);
         nothing_left();
     }
 
