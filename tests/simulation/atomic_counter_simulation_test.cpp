@@ -201,13 +201,7 @@ private:
         if (n) s.ensemble.operate(detail::set_request{number_path, n->data, any_version});
     }
     void delete_receipt() {
-        const std::string& directory = how_.receipts().empty() ? number_path : how_.receipts();
-        if (!s.ensemble.tree().find(directory)) return;
-        const std::vector<std::string> names = s.ensemble.tree().children(directory);
-        if (names.empty()) return;
-        const std::string path = directory + '/' + names[s.pick(names.size())];
-        s.note("an operator deletes ", path);
-        s.ensemble.operate(detail::remove_request{path, any_version});
+        s.delete_child_of(how_.receipts().empty() ? number_path : how_.receipts());
     }
 
     simulation& s;

@@ -208,19 +208,6 @@ asio::awaitable<std::shared_ptr<const consume_scenario::outcome>> consume_scenar
     co_return o;
 }
 
-std::vector<std::string> consume_scenario::children(const std::string& directory) const {
-    if (!s_.ensemble.tree().find(directory)) return {};
-    return s_.ensemble.tree().children(directory);
-}
-
-void consume_scenario::delete_one(const std::string& directory) {
-    const std::vector<std::string> names = children(directory);
-    if (names.empty()) return;
-    const std::string path = directory + '/' + names[s_.pick(names.size())];
-    s_.note("an operator deletes ", path);
-    s_.ensemble.operate(detail::remove_request{path, any_version});
-}
-
 asio::awaitable<void> consume_scenario::trouble(std::size_t rounds) {
     for (; rounds > 0 && working_ > 1; --rounds) {
         co_await s_.pause(5 + s_.pick(50));
@@ -233,8 +220,8 @@ asio::awaitable<void> consume_scenario::trouble(std::size_t rounds) {
             s_.ensemble.expire(victim);
             checker_->sessions_are_cut_short(false);
         }
-        if (what == 3 && faults_.operator_deletes_claims) delete_one(at_.claims);
-        if (what == 4 && faults_.operator_deletes_receipts) delete_one(at_.receipts);
+        if (what == 3 && faults_.operator_deletes_claims) s_.delete_child_of(at_.claims);
+        if (what == 4 && faults_.operator_deletes_receipts) s_.delete_child_of(at_.receipts);
     }
     --working_;
 }

@@ -63,8 +63,6 @@ private:
     void expect(const error& e, bool cancelled) const;
     asio::awaitable<void> trouble(std::size_t rounds);
     asio::awaitable<void> finish();
-    std::vector<std::string> children(const std::string& directory) const;
-    void delete_one(const std::string& directory);
 
     simulation& s_;
     const consume_faults faults_;

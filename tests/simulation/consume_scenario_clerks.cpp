@@ -30,7 +30,7 @@ asio::awaitable<void> consume_scenario::look(work_queue q) {
 }
 
 asio::awaitable<void> consume_scenario::revive(int client) {
-    const std::vector<std::string> names = children(at_.dead);
+    const std::vector<std::string> names = s_.children(at_.dead);
     if (names.empty()) co_return;
     const std::string name = names[s_.pick(names.size())];
     const std::string id = item_checker::id_in(s_.ensemble.tree().find(at_.dead + '/' + name)->data);

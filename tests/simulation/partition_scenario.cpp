@@ -176,22 +176,9 @@ asio::awaitable<void> partition_scenario::work_somehow(int client, held_partitio
 
 // ------------------------------------------------------------------------------------------------------------ faults
 
-std::vector<std::string> partition_scenario::children(const std::string& directory) const {
-    if (!s_.ensemble.tree().find(directory)) return {};
-    return s_.ensemble.tree().children(directory);
-}
-
-void partition_scenario::delete_one(const std::string& directory) {
-    const std::vector<std::string> names = children(directory);
-    if (names.empty()) return;
-    const std::string path = join_path(directory, names[s_.pick(names.size())]);
-    s_.note("an operator deletes ", path);
-    s_.ensemble.operate(detail::remove_request{path, any_version});
-}
-
 void partition_scenario::delete_some_lock() {
-    const std::vector<std::string> names = children(locks);
-    if (!names.empty()) delete_one(join_path(locks, names[s_.pick(names.size())]));
+    const std::vector<std::string> names = s_.children(locks);
+    if (!names.empty()) s_.delete_child_of(join_path(locks, names[s_.pick(names.size())]));
 }
 
 asio::awaitable<void> partition_scenario::trouble(std::size_t rounds) {
@@ -206,7 +193,7 @@ asio::awaitable<void> partition_scenario::trouble(std::size_t rounds) {
             s_.ensemble.expire(victim);
             checker_.sessions_are_cut_short(false);
         }
-        if (what == 3 && faults_.operator_deletes_members) delete_one(party);
+        if (what == 3 && faults_.operator_deletes_members) s_.delete_child_of(party);
         if (what == 4 && faults_.operator_deletes_locks) delete_some_lock();
     }
     --working_;
@@ -229,11 +216,11 @@ bool partition_scenario::is_divided(const group_observer& observer) const {
         if (m.divides.owned() != assign_in_turn(m.divides.id(), all, partitions_)) return false;
     }
     for (const std::string& partition : partitions_)
-        if (children(join_path(locks, partition)).size() != 1) return false;
+        if (s_.children(join_path(locks, partition)).size() != 1) return false;
     const group_view seen = observer.members();
     const bool all_seen = std::equal(seen.members.begin(), seen.members.end(), all.begin(), all.end(),
                                      [](const member_info& m, const std::string& id) { return m.id == id; });
-    return seen.current && all_seen && children(party).size() == all.size();
+    return seen.current && all_seen && s_.children(party).size() == all.size();
 }
 
 asio::awaitable<void> partition_scenario::finish() {
@@ -277,8 +264,8 @@ void partition_scenario::run_at_random() {
     if (!finished_) throw violation("a user has not ended");
     if (!checker_.idle()) throw violation("a body has not ended");
     for (const std::string& partition : partitions_)
-        if (!children(join_path(locks, partition)).empty()) throw violation("a lock is left");
-    if (!children(party).empty()) throw violation("a member is left");
+        if (!s_.children(join_path(locks, partition)).empty()) throw violation("a lock is left");
+    if (!s_.children(party).empty()) throw violation("a member is left");
     s_.close();
 }
 

@@ -96,9 +96,7 @@ private:
     asio::awaitable<void> trouble(std::size_t rounds);
     asio::awaitable<void> finish();
     void delete_some_lock();
-    void delete_one(const std::string& directory);
 
-    std::vector<std::string> children(const std::string& directory) const;
     std::vector<std::string> ids() const;
     bool is_divided(const group_observer& observer) const;
 

@@ -152,6 +152,19 @@ void simulation::write_down(std::string line) {
     if (log_.size() > log_lines) log_.pop_front();
 }
 
+std::vector<std::string> simulation::children(const std::string& directory) const {
+    if (!ensemble.tree().find(directory)) return {};
+    return ensemble.tree().children(directory);
+}
+
+void simulation::delete_child_of(const std::string& directory) {
+    const std::vector<std::string> names = children(directory);
+    if (names.empty()) return;
+    const std::string path = directory + '/' + names[pick(names.size())];
+    note("an operator deletes ", path);
+    ensemble.operate(detail::remove_request{path, any_version});
+}
+
 std::string simulation::tail(std::size_t newest) const {
     std::string text;
     for (std::size_t i = log_.size() - std::min(newest, log_.size()); i < log_.size(); ++i) text += log_[i] + '\n';

@@ -94,6 +94,10 @@ public:
     /// Under a scheduler: a step after which this number differs is seen_by_all().
     std::function<std::size_t()> losses = [] { return std::size_t{0}; };
     std::uint64_t now() const noexcept { return now_; }
+    /// The names of a node's children; none if it does not exist.
+    std::vector<std::string> children(const std::string& directory) const;
+    /// An operator deletes one of a node's children, if there is any.
+    void delete_child_of(const std::string& directory);
     /// A line for the log, if there is one.
     template <class... Parts>
     void note(const Parts&... parts) {

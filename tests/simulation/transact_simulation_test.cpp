@@ -241,13 +241,7 @@ private:
         if (const sim_node* n = s.ensemble.tree().find(path))
             s.ensemble.operate(detail::set_request{path, n->data, any_version});
     }
-    void delete_receipt() {
-        const std::vector<std::string> names = s.ensemble.tree().children(receipts_of_all);
-        if (names.empty()) return;
-        const std::string path = receipts_of_all + '/' + names[s.pick(names.size())];
-        s.note("an operator deletes ", path);
-        s.ensemble.operate(detail::remove_request{path, any_version});
-    }
+    void delete_receipt() { s.delete_child_of(receipts_of_all); }
 
     simulation& s;
     const troubles with_;

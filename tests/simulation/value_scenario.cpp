@@ -193,14 +193,7 @@ asio::awaitable<void> value_scenario::write_nonsense() {
     s_.ensemble.operate(detail::set_request{value_path, good, any_version});
 }
 
-void value_scenario::delete_receipt() {
-    if (!s_.ensemble.tree().find(receipts_path)) return;
-    const std::vector<std::string> names = s_.ensemble.tree().children(receipts_path);
-    if (names.empty()) return;
-    const std::string path = receipts_path + '/' + names[s_.pick(names.size())];
-    s_.note("an operator deletes ", path);
-    s_.ensemble.operate(detail::remove_request{path, any_version});
-}
+void value_scenario::delete_receipt() { s_.delete_child_of(receipts_path); }
 
 asio::awaitable<void> value_scenario::trouble(std::size_t rounds) {
     for (; rounds > 0 && working_ > 1; --rounds) {
