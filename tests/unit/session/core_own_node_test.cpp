@@ -12,6 +12,8 @@ namespace {
 
 // A quarter of it is the moment after which a held node is watched.
 constexpr auto T = 1200ms;
+// A quarter of it is longer than a test lasts.
+constexpr auto long_T = 400s;
 
 bool has_watch(const fake_server& s, std::size_t times = 1) { return s.count("get /a") == times && s.watched("/a"); }
 
@@ -162,6 +164,7 @@ TEST_CASE("core: watches on held nodes leave the users' watches all the room the
 TEST_CASE("core: held nodes that were watched are watched again as soon as there is a connection",
           "[core][hold][watch]") {
     rig r;
+    r.server.session_timeout = long_T;
     auto body = [&](client zk) -> asio::awaitable<void> {
         const session s = co_await zk.current_session();
         const session_hold hold = s.hold("/a");
@@ -183,6 +186,24 @@ TEST_CASE("core: held nodes that were watched are watched again as soon as there
         r.server.fire(node_event::removed, "/a");
         const loss_reason why = co_await hold.lost();
         CHECK(why == loss_reason::node_deleted);
+    };
+    r.run(body);
+}
+
+TEST_CASE("core: held nodes that are to be watched during a suspension are watched as soon as there is a connection",
+          "[core][hold][watch]") {
+    rig r;
+    r.server.session_timeout = long_T;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const session s = co_await zk.current_session();
+        const session_hold hold = s.hold("/a");
+        r.server.reachable = false;
+        r.server.drop();
+        co_await r.server.until([&] { return zk.state() == session_state::suspended; });
+        hold.watch_nodes();
+        CHECK(r.server.count("get /a") == 0);
+        r.server.reachable = true;
+        co_await r.server.until([&] { return hold.nodes_watched(); });
     };
     r.run(body);
 }

@@ -59,9 +59,10 @@ void hold_keeper::end_all(session_record& of, loss_reason why) {
 }
 
 void hold_keeper::watch(const hold_ptr& h) {
-    if (h->reason != loss_reason::none || !link_.connected()) return;
-    for (hold::own_node& node : h->nodes)
-        if (!node.watch) watch_own_node(h, node);
+    if (h->reason != loss_reason::none) return;
+    const time_point now = clock::now();
+    h->session->watch_nodes_at(*h, now);
+    watch_own_nodes(now);
     for (const hold_ptr& part : h->parts) watch(part);
 }
 

@@ -42,7 +42,7 @@ public:
     void end(const hold_ptr& h, loss_reason why, const hold::own_node* lost = nullptr,
              own_nodes then = own_nodes::stay);
     void end_all(session_record& of, loss_reason why);
-    /// Watches the nodes of the hold at once.
+    /// Watches the nodes of the hold at once, or as soon as there is a connection.
     void watch(const hold_ptr& h);
 
     // -------------------------------------------------------------------------------------------- what the link tells
