@@ -60,7 +60,7 @@ run() { # LEVEL
     say "running the $1 tests"
     rm -f "$directory/$1"-*.profraw
     # A test that fails has reached its code all the same; scripts/test.sh is there to notice.
-    LLVM_PROFILE_FILE="$directory/$1-%p.profraw" ZKASIO_SIM_SEEDS=${ZKASIO_SIM_SEEDS:-50} \
+    LLVM_PROFILE_FILE="$directory/$1-%m.profraw" ZKASIO_SIM_SEEDS=${ZKASIO_SIM_SEEDS:-50} \
         "$root/build/coverage/tests/$(program_of "$1")" "${arguments[@]}" > "$work/$1.log" 2>&1 ||
         { echo "   some fail:"; tail -n 3 "$work/$1.log"; }
     tail -n 2 "$work/$1.log" | head -n 1

@@ -2,6 +2,9 @@
 #include "unit/support/refuses.hpp"
 #include "unit/support/rig.hpp"
 
+#include <zkasio/barriers/latch.hpp>
+#include <zkasio/counters/atomic_counter.hpp>
+#include <zkasio/election/candidate.hpp>
 #include <zkasio/election/leader_election.hpp>
 #include <zkasio/locks/cohort_mutex.hpp>
 #include <zkasio/locks/multi_mutex.hpp>
@@ -10,6 +13,8 @@
 #include <zkasio/locks/shared_mutex.hpp>
 #include <zkasio/locks/slots.hpp>
 #include <zkasio/locks/unfair_mutex.hpp>
+#include <zkasio/membership/group.hpp>
+#include <zkasio/membership/partitioner.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/session_loop.hpp>
 
@@ -76,6 +81,28 @@ TEST_CASE("an owner is refused by locks that know none, with words", "[arguments
               std::vector<std::string>{"acquire /s: invalid argument (" + own + ")",
                                        "acquire /u: invalid argument (an unfair_mutex knows no lock_owner: use mutex)",
                                        "acquire /m: invalid argument (the owner of a lock is given to add())"});
+    };
+    r.run(body);
+}
+
+TEST_CASE("bodies, counts and times that make no sense are refused", "[arguments]") {
+    rig r;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const std::vector<std::string> one(1, "p0");
+        candidate stands(zk, "/candidate");
+        co_await refuses("run", stands.run(candidate_body()));
+        co_await refuses("partitioner", partitioner(zk, "/partitioner", one).run(partition_body()));
+        group_observer members = group(zk, "/group").observe();
+        co_await refuses("observe", members.settled(-1ns, 1s));
+        co_await refuses("observe", members.settled(1s, -1ns));
+        CHECK(code_thrown_by([&] { latch(zk, "/latch", 0); }) == errc::invalid_argument);
+        CHECK(code_thrown_by([&] { counter_options().optimistic_tries(-1); }) == errc::invalid_argument);
+        CHECK(code_thrown_by([&] { partitioner(zk, "/p", one, partitioner_options().assignment(nullptr)); }) ==
+              errc::invalid_argument);
+        for (const auto& [first, most] : {std::pair(-1ms, 1ms), std::pair(2ms, 1ms), std::pair(1ms, 86'400'001ms)})
+            CHECK(code_thrown_by([&, f = first, m = most] { unfair_mutex_options().back_off(f, m); }) ==
+                  errc::invalid_argument);
+        co_await stands.close();
     };
     r.run(body);
 }

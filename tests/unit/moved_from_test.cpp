@@ -2,6 +2,10 @@
 #include "unit/support/refuses.hpp"
 #include "unit/support/rig.hpp"
 
+#include <zkasio/barriers/barrier_entry.hpp>
+#include <zkasio/cache/cached_node.hpp>
+#include <zkasio/cache/tree_view.hpp>
+#include <zkasio/counters/atomic_counter.hpp>
 #include <zkasio/election/leader_election.hpp>
 #include <zkasio/locks/detail/nodes_claim.hpp>
 #include <zkasio/locks/lock_guard.hpp>
@@ -14,6 +18,7 @@
 #include <zkasio/locks/unfair_mutex.hpp>
 #include <zkasio/membership/group.hpp>
 #include <zkasio/membership/partitioner.hpp>
+#include <zkasio/queues/delivery.hpp>
 #include <zkasio/client_observer.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/session_loop.hpp>
@@ -380,4 +385,39 @@ TEST_CASE("results that are made without arguments are as ones that were moved f
 TEST_CASE("a guard that never held anything is as one that was released", "[moved]") {
     test_loop loop;
     loop.run(refuses_all_of(lock_guard()));
+}
+
+TEST_CASE("entries, deliveries and counters without anything have nothing, and refuse everything", "[moved]") {
+    rig r;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        barrier_entry entry;
+        CHECK_FALSE(entry.held());
+        CHECK(entry.reason() == loss_reason::released);
+        CHECK(entry.path().empty());
+        const loss_reason why = co_await entry.lost();
+        CHECK(why == loss_reason::released);
+        co_await refuses("leave", entry.leave(), errc::lock_released);
+        barrier_entry& same = entry;
+        entry = std::move(same);
+        entry = barrier_entry();
+        CHECK_FALSE(entry.held());
+
+        delivery nothing_delivered;
+        CHECK(nothing_delivered.item().empty());
+        CHECK(nothing_delivered.name().empty());
+        co_await refuses("done", nothing_delivered.done(), errc::lock_released);
+        co_await refuses("reject", nothing_delivered.reject("why"), errc::lock_released);
+        co_await refuses("run", nothing_delivered.run(nothing), errc::lock_released);
+
+        atomic_counter c(zk, "/counter");
+        const atomic_counter c2 = std::move(c);
+        co_await refuses("get", c.get());
+        co_await refuses("add", c.add(1));
+
+        CHECK_FALSE(tree_view().ready());
+        CHECK_FALSE(tree_view().contains("/a"));
+        CHECK_FALSE(cached_node().readable());
+        CHECK(cached_node() == cached_node());
+    };
+    r.run(body);
 }

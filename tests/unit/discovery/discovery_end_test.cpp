@@ -1,4 +1,5 @@
 // How a provider ends: at once, without a word, and with nothing left of it.
+#include "support/fork_child.hpp"
 #include "unit/support/error_of.hpp"
 #include "unit/support/rig.hpp"
 
@@ -44,12 +45,11 @@ bool watches_orders(const fake_server& server) {
 std::string id_in_a_child() {
     std::array<int, 2> ends{};
     REQUIRE(::pipe(ends.data()) == 0);
-    const pid_t pid = ::fork();
-    if (pid == 0) {
+    const pid_t pid = fork_child([&] {
         const std::string id = service_instance("orders").id();
         const bool written = ::write(ends[1], id.data(), id.size()) == static_cast<ssize_t>(id.size());
-        ::_exit(written ? 0 : 1);
-    }
+        return std::string(written ? "" : "the pipe takes no id");
+    });
     ::close(ends[1]);
     std::string id(36, ' ');
     const ssize_t read = ::read(ends[0], id.data(), id.size());

@@ -1,9 +1,9 @@
 #include "support/catch.hpp"
+#include "support/fork_child.hpp"
 
 #include <zkasio/locks/detail/cohort/process_mutex.hpp>
 
 #include <sys/wait.h>
-#include <unistd.h>
 
 using namespace zkasio::lock_detail;
 
@@ -11,12 +11,10 @@ TEST_CASE("process_mutex: a child process has it, unless a thread of its parent 
     const process_mutex one, other;
     const auto mine = one.lock();
     REQUIRE(mine);
-    const pid_t pid = ::fork();
-    if (pid == 0) {
-        ::alarm(20);
+    const pid_t pid = zkasio::test::fork_child([&] {
         const auto held = one.lock(), free = other.lock();
-        ::_exit(!held && free ? EXIT_SUCCESS : EXIT_FAILURE);
-    }
+        return std::string(held ? "the parent's is free" : free ? "" : "a free one is held");
+    });
     int status = 0;
     REQUIRE(::waitpid(pid, &status, 0) == pid);
     CHECK(WIFEXITED(status));

@@ -1,5 +1,6 @@
 // Clients, locks and loops in a process that was forked. All that the child does must leave the parent's session alone.
 
+#include "support/fork_child.hpp"
 #include "support/lock_checks.hpp"
 #include "support/test_client.hpp"
 
@@ -10,31 +11,13 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <iostream>
 
 #include <sys/wait.h>
-#include <unistd.h>
 
 using namespace zkasio;
 using namespace zkasio::test;
 
 namespace {
-
-// Forks, and runs `f` in the child: no Catch2 in there, it would report what the parent does. f returns what is wrong,
-// or nothing.
-pid_t fork_child(const std::function<std::string()>& f) {
-    const pid_t pid = ::fork();
-    if (pid != 0) return pid;
-    ::alarm(20);
-    std::string wrong;
-    try {
-        wrong = f();
-    } catch (const std::exception& e) {
-        wrong = e.what();
-    }
-    if (!wrong.empty()) std::cerr << "in the child: " << wrong << std::endl;
-    ::_exit(wrong.empty() ? EXIT_SUCCESS : EXIT_FAILURE);
-}
 
 asio::awaitable<void> until_ended(pid_t pid) {
     int status = 0;
@@ -252,7 +235,7 @@ void fork_with_lock_held(const std::function<std::string(std::unique_ptr<parent>
 
 }  // namespace
 
-TEST_CASE("fork: a child that runs the loop gets errors, and the parent's session and lock live on") {
+TEST_CASE("fork: a child that runs the loop gets errors, and the parent's session and lock live on", "[real-process]") {
     const auto child = [](std::unique_ptr<parent>& p, std::optional<mutex>& lock) {
         if (std::string wrong = all_fail(*p, p->io, *lock); !wrong.empty()) return wrong;
         const auto all_ended = [&] {
@@ -267,7 +250,7 @@ TEST_CASE("fork: a child that runs the loop gets errors, and the parent's sessio
     fork_with_lock_held(child, true);
 }
 
-TEST_CASE("fork: a child whose loop was not told, and does not run") {
+TEST_CASE("fork: a child whose loop was not told, and does not run", "[real-process]") {
     const auto child = [](std::unique_ptr<parent>& p, std::optional<mutex>& lock) {
         asio::io_context own;
         if (std::string wrong = all_fail(*p, own, *lock); !wrong.empty()) return wrong;
@@ -276,7 +259,7 @@ TEST_CASE("fork: a child whose loop was not told, and does not run") {
     fork_with_lock_held(child, false);
 }
 
-TEST_CASE("fork: a child that destroys all that it got harms nobody") {
+TEST_CASE("fork: a child that destroys all that it got harms nobody", "[real-process]") {
     const bool notify = GENERATE(true, false);
     INFO((notify ? "its loop was told" : "its loop was not told"));
     SECTION("guards and clients before the loop") {
@@ -311,7 +294,7 @@ TEST_CASE("fork: a child that destroys all that it got harms nobody") {
     }
 }
 
-TEST_CASE("fork: a child that forks again") {
+TEST_CASE("fork: a child that forks again", "[real-process]") {
     const auto child = [](std::unique_ptr<parent>& p, std::optional<mutex>& lock) {
         const pid_t grandchild = fork_child([&] {
             asio::io_context own;
