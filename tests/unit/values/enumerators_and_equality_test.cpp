@@ -57,12 +57,12 @@ using strings = std::vector<std::string>;
 TEST_CASE("enumerators: each prints as its name, and another number as unknown") {
     CHECK(names_of<candidate_state>(4) == strings{"standing", "leading", "ended", "unknown"});
     CHECK(names_of<leader_state>(4) == strings{"leader", "nobody", "unknown", "?"});  // `unknown` is a state, too
-    CHECK(names_of<lock_directory_kind>(8) == strings{"empty", "mutex", "shared_mutex", "election", "semaphore",
-                                                   "single_node", "other", "unknown"});
+    CHECK(names_of<lock_directory_kind>(8) ==
+          strings{"empty", "mutex", "shared_mutex", "election", "semaphore", "single_node", "other", "unknown"});
     CHECK(names_of<hand_over>(4) == strings{"none", "local", "remote", "unknown"});
     CHECK(names_of<log_level>(5) == strings{"debug", "info", "warning", "error", "unknown"});
-    CHECK(names_of<commit_kind>(9) == strings{"put", "claim", "bury", "add", "compare_and_set", "id_block", "modify",
-                                           "transact", "unknown"});
+    CHECK(names_of<commit_kind>(9) ==
+          strings{"put", "claim", "bury", "add", "compare_and_set", "id_block", "modify", "transact", "unknown"});
     CHECK(to_string(static_cast<loss_reason>(99)) == "unknown");
     CHECK(to_string(static_cast<session_state>(99)) == "unknown");
     CHECK(to_string(static_cast<delivery_end>(99)) == "unknown");
@@ -81,19 +81,19 @@ TEST_CASE("conditions: each has a text, and another number none") {
 }
 
 TEST_CASE("equality: every member of what a recipe tells of itself counts") {
-    CHECK(each_counts<candidate_status>({}, {[](auto& s) { s.state = candidate_state::leading; },
-                                             [](auto& s) { s.token = fencing_token(7); },
-                                             [](auto& s) { s.reason = loss_reason::released; }}));
-    CHECK(each_counts<leader_info>({}, {[](auto& i) { i.path = "/a"; }, [](auto& i) { i.data = ""; },
-                                        [](auto& i) { i.session_id = 1; },
-                                        [](auto& i) { i.token = fencing_token(7); }}));
+    CHECK(each_counts<candidate_status>(
+        {}, {[](auto& s) { s.state = candidate_state::leading; }, [](auto& s) { s.token = fencing_token(7); },
+             [](auto& s) { s.reason = loss_reason::released; }}));
+    CHECK(
+        each_counts<leader_info>({}, {[](auto& i) { i.path = "/a"; }, [](auto& i) { i.data = ""; },
+                                      [](auto& i) { i.session_id = 1; }, [](auto& i) { i.token = fencing_token(7); }}));
     leader_info seen_later;
     seen_later.since += std::chrono::hours(1);
     CHECK(seen_later == leader_info());
-    CHECK(each_counts<leader_view>({}, {[](auto& v) { v.state = leader_state::nobody; },
-                                        [](auto& v) { v.leader.emplace(); }}));
-    CHECK(each_counts<member_info>({}, {[](auto& m) { m.id = "a"; }, [](auto& m) { m.data = "a"; },
-                                        [](auto& m) { m.path = "/a"; }}));
+    CHECK(each_counts<leader_view>(
+        {}, {[](auto& v) { v.state = leader_state::nobody; }, [](auto& v) { v.leader.emplace(); }}));
+    CHECK(each_counts<member_info>(
+        {}, {[](auto& m) { m.id = "a"; }, [](auto& m) { m.data = "a"; }, [](auto& m) { m.path = "/a"; }}));
     CHECK(each_counts<group_view>({}, {[](auto& v) { v.members.emplace_back(); }, [](auto& v) { v.current = true; },
                                        [](auto& v) { v.readable = false; }}));
     CHECK(each_counts<queue_position>({}, {[](auto& p) { p.ahead = 1; }, [](auto& p) { p.predecessor = "/a"; }}));
