@@ -146,11 +146,7 @@ TEST_CASE("c_backend, read-only: other answers to the handshake") {
     SECTION("a flag that is neither") {
         std::string bytes = of_read_only_server().frame();
         bytes.back() = 2;
-        c.server.send(bytes);
-        c.until_read();
-        CHECK(c.seen.links.empty());
-        c.b->abort_connection();
-        why = ": accepts the connection and does not answer (not a ZooKeeper server, or one that hangs)";
+        c.server.send(bytes);  // the connection stays open
     }
     until_failed(c);
     CHECK(c.b->last_failure() == c.server.address() + why);

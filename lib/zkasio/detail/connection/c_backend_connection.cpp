@@ -174,8 +174,9 @@ c_backend::handshake c_backend::look_at_handshake() {
     if (!plausible || (no_session && session_id() == 0)) return handshake::bad;
     if (n > 4 + length) return handshake::bad;  // the library would take the next byte for one of the answer
     if (n < 4 + length) return wait_for_last_byte();
-    const bool has_quorum = length == 36 || answer[longest_handshake_bytes - 1] == 0;
-    return read_only_ && has_quorum ? handshake::has_quorum : handshake::good;
+    const unsigned char is_read_only = length == 37 ? answer.back() : 0;
+    if (is_read_only > 1) return handshake::bad;
+    return read_only_ && is_read_only == 0 ? handshake::has_quorum : handshake::good;
 }
 
 std::string_view c_backend::reason_of(handshake failed) noexcept {
