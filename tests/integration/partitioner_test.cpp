@@ -1,6 +1,7 @@
 #include "support/lock_checks.hpp"
 #include "support/test_client.hpp"
 
+#include <zkasio/membership/group.hpp>
 #include <zkasio/membership/partitioner.hpp>
 
 #include <iterator>
@@ -271,6 +272,77 @@ TEST_CASE("partitioner: cancelled at any moment it leaves nothing behind") {
         co_await zk.idle();
         co_await nobody_left(zk, dir);
         co_await until_quiet(zk, dir);
+    };
+    with_client(body);
+}
+
+TEST_CASE("partitioner: a partition that comes back in a new session waits for the body of the old one") {
+    const bool goes_again = GENERATE(false, true);
+    auto body = [=](test_client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "partitioner-back");
+        const auto executor = co_await asio::this_coro::executor;
+        const test_client victim(executor, options());
+        std::size_t members = 0, members_seen = 0;
+        const auto alone = [&](const std::string&, const names& ids, const names& all) {
+            members = ids.size();
+            return members == 1 ? all : names();
+        };
+        const partitioner work(victim, dir, named_so("p0"), named("a").assignment(alone));
+        int begun = 0, at_work = 0, most_at_work = 0;
+        bool may_end = false;
+        auto stubborn = [&](held_partition&) -> asio::awaitable<void> {
+            ++begun;
+            most_at_work = std::max(most_at_work, ++at_work);
+            co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
+            auto allowed = [&]() -> asio::awaitable<bool> { co_return may_end; };
+            co_await eventually(allowed);
+            --at_work;
+        };
+        running a(executor, work.run(stubborn));
+        auto works = [&]() -> asio::awaitable<bool> { co_return begun == 1; };
+        co_await eventually(works);
+        co_await expire_session(victim);
+        const session next = co_await victim.current_session();
+        auto is_back = [&]() -> asio::awaitable<bool> {
+            const names party = co_await children_of(zk, dir + "/party");
+            if (party.size() != 1) co_return false;
+            const auto node = co_await zk.exists(dir + "/party/" + party.front());
+            co_return node && node->ephemeral_owner == next.id();
+        };
+        co_await eventually(is_back);
+        auto is_divided = [&]() -> asio::awaitable<bool> { co_return members == members_seen; };
+
+        const group party(zk, dir + "/party", group_options().names(group_names::kazoo_shallow_party));
+        group_membership b = co_await party.join("b");
+        members_seen = 2;
+        co_await eventually(is_divided);
+        co_await b.leave();
+        members_seen = 1;
+        co_await eventually(is_divided);
+        const std::optional<node_stat> queue = co_await zk.exists(dir + "/locks/p0");
+        if (goes_again) {
+            b = co_await party.join("b");
+            members_seen = 2;
+            co_await eventually(is_divided);
+        }
+        for (int i = 0; i < 10; ++i) co_await victim.sync();
+        CHECK(begun == 1);
+        may_end = true;
+        auto has_ended = [&]() -> asio::awaitable<bool> { co_return at_work == 0; };
+        co_await eventually(has_ended);
+        if (goes_again) {
+            for (int i = 0; i < 10; ++i) co_await victim.sync();
+            CHECK(begun == 1);
+            const std::optional<node_stat> now = co_await zk.exists(dir + "/locks/p0");
+            if (queue && now) CHECK(now->cversion == queue->cversion);  // no candidate has come (an empty container may go)
+            co_await b.leave();
+        }
+        auto works_again = [&]() -> asio::awaitable<bool> { co_return begun == 2; };
+        co_await eventually(works_again);
+        CHECK(most_at_work == 1);
+        a.cancel();
+        co_await a.end();
+        co_await victim.close();
     };
     with_client(body);
 }
