@@ -375,6 +375,28 @@ TEST_CASE("candidate: an error that no later attempt can mend ends it", "[testin
     CHECK(ensemble.children("/election") == std::vector<std::string>{"not-a-candidate"});
 }
 
+TEST_CASE("candidate: servers that refuse to remove its node end it, and whoever has ended the term is told",
+          "[testing]") {
+    fake_ensemble ensemble;
+    const client zk = ensemble.client(sessions_of_ten_seconds());
+    ensemble.create("/election");
+    const candidate me(zk, "/election");
+    ensemble.run(until_leads(me));
+    ensemble.refuse("/election", zk_errc::no_auth);
+    const bool closes = GENERATE(false, true);
+    INFO((closes ? "close()" : "step_down()"));
+    CHECK(ensemble.run(code_of(closes ? me.close() : me.step_down())) == zk_errc::no_auth);
+    CHECK_FALSE(me.leads());
+    std::vector<candidate_status> told;
+    CHECK(ensemble.run(code_of(read_all(me, told))) == zk_errc::no_auth);
+    CHECK(told.back().state == candidate_state::ended);
+    auto body = [](const leadership&) -> asio::awaitable<void> { co_return; };
+    CHECK(ensemble.run(code_of(me.run(body))) == zk_errc::no_auth);
+    ensemble.accept("/election");
+    ensemble.run(zk.close());
+    CHECK(ensemble.children("/election").empty());
+}
+
 TEST_CASE("candidate: waits for servers as long as it takes, and can be closed without them", "[testing]") {
     fake_ensemble ensemble;
     const client zk = ensemble.client(sessions_of_ten_seconds().connection_timeout(1s));

@@ -279,3 +279,31 @@ TEST_CASE("partitioner: a connection that is lost under a commit ends no other p
     working.cancel();
     CHECK(ensemble.run(working.code()) == asio::error::operation_aborted);
 }
+
+TEST_CASE("proclaim: what another client writes into the directory meanwhile stays, and a refusal is told", "[testing]") {
+    fake_ensemble ensemble;
+    const client zk = ensemble.client(sessions_of_ten_seconds());
+    const leader_election election(zk, "/election");
+    leadership leader = ensemble.run(election.campaign());
+    int written = 0;
+    ensemble.on_step([&](std::string_view step) {
+        if (step.find("apply 0: multi") == step.npos || ++written > 2) return;
+        directory_note theirs;
+        theirs.revoked.push_back("candidate-" + std::to_string(written));
+        ensemble.set("/election", theirs.text());
+    });
+    ensemble.run(leader.proclaim("host-7"));
+    ensemble.on_step(nullptr);
+    CHECK(written == 3);
+    const directory_note now = directory_note::parse(*ensemble.data("/election"));
+    CHECK(now.proclaimed_by(node_name(leader.path())) == "host-7");
+    CHECK(now.revoked == std::vector<std::string>{"candidate-2"});
+
+    ensemble.refuse("/election", zk_errc::no_auth);
+    CHECK(ensemble.run(code_of(leader.proclaim("host-8"))) == zk_errc::no_auth);
+    ensemble.accept("/election");
+    CHECK(directory_note::parse(*ensemble.data("/election")) == now);
+    ensemble.run(leader.resign());
+    CHECK(ensemble.run(code_of(leader.proclaim("host-9"))) == errc::lock_released);
+    ensemble.run(zk.close());
+}
