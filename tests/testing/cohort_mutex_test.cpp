@@ -554,6 +554,8 @@ TEST_CASE("cohort_mutex: a coroutine that would wait for itself is refused", "[c
         co_await lock.with_lock(again);
         std::optional<taking> outside;
         auto under_mutex = [&](lock_guard&) -> asio::awaitable<void> {
+            const std::error_code first = co_await code_of(lock.acquire());
+            CHECK(first == errc::would_deadlock);
             outside.emplace(e, lock);  // may wait
             const std::error_code code = co_await code_of(lock.acquire());
             CHECK(code == errc::would_deadlock);

@@ -168,3 +168,42 @@ TEST_CASE("hand_over: cancelled when the session is left already, another call t
         ensemble.run(cancelling.code());
     }
 }
+
+TEST_CASE("hand_over: two calls at a time tell the same credentials", "[testing]") {
+    for (int turns = 0; turns < 30; ++turns) {
+        CAPTURE(turns);
+        fake_ensemble ensemble;
+        const client zk = ensemble.client(sessions_of_ten_seconds());
+        ensemble.run(zk.connected());
+        const auto id = ensemble.session_id(zk);
+        std::optional<lock_guard> guard(ensemble.run(mutex(zk, "/lock").acquire()));
+        guard.reset();  // its removal is what both wait for
+        handing_over first(ensemble, zk);
+        ensemble.run(zkasio::test::turns(turns));
+        handing_over second(ensemble, zk);
+        for (handing_over* each : {&first, &second}) {
+            CHECK_FALSE(ensemble.run(each->task.code()));
+            REQUIRE(each->left);
+            CHECK(each->left->id() == id);
+        }
+    }
+}
+
+TEST_CASE("hand_over: a client that is closed meanwhile, or before, has nothing to hand over", "[testing]") {
+    for (int turns = 0; turns < 30; ++turns) {
+        CAPTURE(turns);
+        fake_ensemble ensemble;
+        const client zk = ensemble.client(sessions_of_ten_seconds());
+        const client other = ensemble.client(sessions_of_ten_seconds());
+        const lock_guard theirs = ensemble.run(mutex(other, "/lock").acquire());
+        running waits(ensemble.get_executor(), hold(mutex(zk, "/lock").acquire()));
+        ensemble.run_for(1s);
+        handing_over to_heir(ensemble, zk);
+        ensemble.run(zkasio::test::turns(turns));
+        ensemble.run(zk.close());
+        CHECK(ensemble.run(to_heir.task.code()) == errc::client_closed);
+        CHECK(ensemble.run(code_of(zk.hand_over())) == errc::client_closed);
+        CHECK(ensemble.run(waits.code()) == errc::client_closed);
+        CHECK(ensemble.children("/lock").size() == 1);
+    }
+}
