@@ -289,25 +289,24 @@ TEST_CASE("partitioner: a partition that comes back in a new session waits for t
         };
         const partitioner work(victim, dir, named_so("p0"), named("a").assignment(alone));
         int begun = 0, at_work = 0, most_at_work = 0;
-        bool may_end = false;
+        asio::steady_timer may_end(executor, asio::steady_timer::time_point::max());
         auto stubborn = [&](held_partition&) -> asio::awaitable<void> {
             ++begun;
             most_at_work = std::max(most_at_work, ++at_work);
             co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
-            auto allowed = [&]() -> asio::awaitable<bool> { co_return may_end; };
-            co_await eventually(allowed);
+            if (begun == 1) co_await code_of(may_end.async_wait(asio::use_awaitable));
             --at_work;
         };
         running a(executor, work.run(stubborn));
         auto works = [&]() -> asio::awaitable<bool> { co_return begun == 1; };
         co_await eventually(works);
+        const session old = co_await victim.current_session();
         co_await expire_session(victim);
-        const session next = co_await victim.current_session();
         auto is_back = [&]() -> asio::awaitable<bool> {
             const names party = co_await children_of(zk, dir + "/party");
             if (party.size() != 1) co_return false;
             const auto node = co_await zk.exists(dir + "/party/" + party.front());
-            co_return node && node->ephemeral_owner == next.id();
+            co_return node && node->ephemeral_owner != old.id();
         };
         co_await eventually(is_back);
         auto is_divided = [&]() -> asio::awaitable<bool> { co_return members == members_seen; };
@@ -327,7 +326,7 @@ TEST_CASE("partitioner: a partition that comes back in a new session waits for t
         }
         for (int i = 0; i < 10; ++i) co_await victim.sync();
         CHECK(begun == 1);
-        may_end = true;
+        may_end.cancel();
         auto has_ended = [&]() -> asio::awaitable<bool> { co_return at_work == 0; };
         co_await eventually(has_ended);
         if (goes_again) {
