@@ -9,10 +9,12 @@
 #include <zkasio/locks/multi_mutex.hpp>
 #include <zkasio/locks/mutex.hpp>
 #include <zkasio/locks/semaphore.hpp>
+#include <zkasio/queues/work_queue.hpp>
 #include <zkasio/testing/fake_ensemble.hpp>
 
 #include <chrono>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -206,4 +208,36 @@ TEST_CASE("hand_over: a client that is closed meanwhile, or before, has nothing 
         CHECK(ensemble.run(waits.code()) == errc::client_closed);
         CHECK(ensemble.children("/lock").size() == 1);
     }
+}
+
+TEST_CASE("hand_over: items that are given back after a pause are not claimed by the heir", "[testing]") {
+    fake_ensemble ensemble;
+    const client zk = ensemble.client(sessions_of_ten_seconds());
+    const client other = ensemble.client(sessions_of_ten_seconds());
+    const work_queue ours(zk, "/queue"), theirs(other, "/queue");
+    ensemble.run(theirs.put("first"));
+    ensemble.run(theirs.put("second"));
+    auto give_back = [&]() -> asio::awaitable<void> {
+        delivery d = co_await ours.receive();
+        co_await d.again(1h);
+    };
+    ensemble.run(give_back());
+    auto fail = [](delivery&) -> asio::awaitable<void> {
+        throw std::runtime_error("no");
+        co_return;
+    };
+    auto consume = [&]() -> asio::awaitable<void> { co_await ours.consume(fail); };
+    running consuming(ensemble.get_executor(), consume());
+    ensemble.run_for(10ms);
+    consuming.cancel();
+    CHECK(ensemble.run(consuming.code()) == asio::error::operation_aborted);
+    REQUIRE(ensemble.children("/queue/taken").size() == 2);
+    handing_over to_heir(ensemble, zk);
+    CHECK_FALSE(ensemble.run(to_heir.task.code()));
+    REQUIRE(to_heir.left);
+    const client heir = ensemble.client(sessions_of_ten_seconds().resume(*to_heir.left));
+    ensemble.run(heir.connected());
+    CHECK(ensemble.children("/queue/taken").empty());
+    CHECK(ensemble.run(theirs.take()) == "first");
+    CHECK(ensemble.run(theirs.take()) == "second");
 }

@@ -68,14 +68,20 @@ void claimer::return_after(std::chrono::milliseconds pause, item_claim_ptr claim
     if (on_.over()) return;
     const auto timer = std::make_shared<asio::steady_timer>(on_.get_executor());
     timer->expires_after(std::min<std::chrono::milliseconds>(pause, longest_pause));
-    pauses_.insert(timer);
-    timer->async_wait([self = shared_from_this(), claim = std::move(claim),
-                       weak = std::weak_ptr<asio::steady_timer>(timer)](std::error_code cancelled) {
-        const auto over = weak.lock();
-        if (cancelled || !over) return;
-        self->pauses_.erase(over);
-        claim->return_item();
-    });
+    pauses_.emplace(timer, std::move(claim));
+    timer->async_wait(
+        [self = shared_from_this(), weak = std::weak_ptr<asio::steady_timer>(timer)](std::error_code cancelled) {
+            const auto over = weak.lock();
+            if (cancelled || !over) return;
+            self->pauses_.extract(over).mapped()->return_item();
+        });
+}
+
+// A claim that pauses has no user.
+bool claimer::waits() noexcept {
+    for (const auto& [timer, claim] : pauses_) claim->return_item();
+    pauses_.clear();
+    return false;
 }
 
 bool claimer::has_consumers() {

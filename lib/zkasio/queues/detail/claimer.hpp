@@ -49,6 +49,7 @@ public:
     /// Gives a claim back when `pause` has passed, unless the session ends before.
     void return_after(std::chrono::milliseconds pause, item_claim_ptr claim);
     void session_over(std::error_code why) noexcept override;
+    bool waits() noexcept override;
 
 private:
     static constexpr std::size_t most_claims = 32;  // in one transaction
@@ -92,8 +93,8 @@ private:
     item_list free_;
     later_items later_;
     due_clock clock_;  // of a layout whose names tell times
-    std::set<std::shared_ptr<asio::steady_timer>> pauses_;  // of return_after()
-    std::map<std::string, pending_data> ahead_;             // reads of items that will be claimed next
+    std::map<std::shared_ptr<asio::steady_timer>, item_claim_ptr> pauses_;  // of return_after()
+    std::map<std::string, pending_data> ahead_;  // reads of items that will be claimed next
     batch_limit limit_{most_claims};
     watch items_watch_, claims_watch_;
     bool serving_ = false, has_warned_ = false;
