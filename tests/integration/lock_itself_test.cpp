@@ -56,6 +56,10 @@ TEST_CASE(
             const std::string text = co_await message_of(both.acquire());
             CHECK(text.find("the work under this lock acquires the lock again") != std::string::npos);
             CHECK(text.find(a.path()) != std::string::npos);
+            std::optional<lock_guard> tried = co_await both.try_acquire();
+            CHECK_FALSE(tried);
+            tried = co_await both.try_acquire_for(0s);
+            CHECK_FALSE(tried);
         };
         co_await a.with_lock(under_a);
         auto under_simple = [&](lock_guard&) -> asio::awaitable<void> {

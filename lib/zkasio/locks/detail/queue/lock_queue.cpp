@@ -49,6 +49,7 @@ void lock_queue::enter_with_node(const contender_ptr& c, const std::string& path
     if (over_) return fail(c, ended("acquire", directory()));
     if (waits_for_itself(c->asked.kind, from)) {
         tools_.ensure_removed(path);
+        if (c->asked.when_contended == if_contended::give_up) return refuse(c);
         return fail(c, std::make_exception_ptr(error(errc::would_deadlock, "acquire", directory(), holds_it_already)));
     }
     c->asked_at = order_.hear_of_create();
