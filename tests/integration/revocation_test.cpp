@@ -54,6 +54,23 @@ TEST_CASE("revocation: revoke() completes revoke_requested()") {
     with_client(body);
 }
 
+TEST_CASE("revocation: a node that is no contender's keeps its data") {
+    auto body = [](test_client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "revocation-of-directory");
+        const mutex lock(zk, dir + "/m");
+        lock_guard guard = co_await lock.acquire();
+        co_await zk.set(lock.path(), "precious");
+        const std::string text = co_await message_of(revoke(zk, lock.path()));
+        CHECK(text == "revoke " + lock.path() +
+                          ": invalid argument (no contender's node, which would end with a session: contenders() tells "
+                          "them)");
+        const node_data kept = co_await zk.get(lock.path());
+        CHECK(kept.data == "precious");
+        co_await guard.release();
+    };
+    with_client(body);
+}
+
 TEST_CASE("revocation: asking for a node that is gone is no error") {
     auto body = [](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "revoke-gone");

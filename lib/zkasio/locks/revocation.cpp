@@ -35,20 +35,25 @@ asio::awaitable<bool> revoke_in_directory(session on, std::string directory, std
     co_return true;
 }
 
+// A server that lags behind may not know the contender yet: the write then tells.
+asio::awaitable<void> revoke_in_node(client zk, std::string path) {
+    const std::optional<node_stat> node = co_await zk.exists(path);
+    if (node && !node->is_ephemeral())
+        throw error(errc::invalid_argument, "revoke", path,
+                    "no contender's node, which would end with a session: contenders() tells them");
+    co_await zk.set(path, lock_detail::revoke_message);
+}
+
 }  // namespace
 
 asio::awaitable<void> revoke(client zk, std::string path, holder_data data) {
     std::error_code gone;
     try {
-        if (!lock_detail::may_be_noted(path)) {
-            if (data == holder_data::kept)
-                throw error(errc::invalid_argument, "revoke", path,
-                            "the holders of this kind of lock look at their node");
-            co_await zk.set(path, lock_detail::revoke_message);
-            co_return;
-        }
-        if (data == holder_data::replaced && !is_latch_node(path)) {
-            co_await zk.set(path, lock_detail::revoke_message);
+        const bool is_noted = lock_detail::may_be_noted(path);
+        if (!is_noted && data == holder_data::kept)
+            throw error(errc::invalid_argument, "revoke", path, "the holders of this kind of lock look at their node");
+        if (!is_noted || (data == holder_data::replaced && !is_latch_node(path))) {
+            co_await revoke_in_node(zk, path);
             co_return;
         }
         const std::string directory(parent_path(path)), name(node_name(path));

@@ -27,8 +27,9 @@ enum class holder_data : std::uint8_t {
 /// (name_scheme::curator_latch()), the leader or candidate is asked by a line in the data of the directory instead, see
 /// directory_note: after a write into a contender's node, a LeaderLatch behind that contender would never lead. The
 /// caller needs the permission to write the data of the node, or of the directory.
-/// *Fails with* errc::invalid_argument when the data of the directory belong to another program, and for
-/// holder_data::kept with the node of an unfair_mutex, or of slots.
+/// *Fails with* errc::invalid_argument for a node that does not end with a session, such as the lock's directory; when
+/// the data of the directory belong to another program; and for holder_data::kept with the node of an unfair_mutex, or
+/// of slots.
 /// @param path of the contender's node, see contenders(). A node that is gone is no error.
 /// @param data what happens to the data in the contender's node.
 ZKASIO_EXPORT asio::awaitable<void> revoke(client zk, std::string path, holder_data data = holder_data::replaced);
