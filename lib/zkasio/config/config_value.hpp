@@ -112,8 +112,8 @@ public:
     asio::awaitable<bool> initialize(T seed) const;
 
     /// Writes the value, and creates the node if there is none. value() shows the new value soon after, when the
-    /// servers have told of the change. With a version: only if the node still has this version, see
-    /// config_snapshot::version.
+    /// servers have told of the change; until then ready() may fail as before the call, and changes() tells of it. With
+    /// a version: only if the node still has this version, see config_snapshot::version.
     /// *Completes with* the node's new version.
     /// *Fails with* errc::invalid_argument for a value that validate() refuses, or that the format cannot write, or
     /// could not read again; zk_errc::bad_version when another client has written, created or removed the node; and as
