@@ -96,7 +96,10 @@ public:
         }
         const op_id id = c->next_id();
         if (auto slot = asio::get_associated_cancellation_slot(handler); slot.is_connected())
-            slot.assign([c, id](asio::cancellation_type how) {
+            // The caller's signal may live longer than the execution context, which the core must not.
+            slot.assign([weak = std::weak_ptr<core>(c), id](asio::cancellation_type how) {
+                const core_ptr on = weak.lock();
+                if (!on) return;
                 // A total cancellation alone must not have an effect that is visible from outside: whether a write that
                 // was sent is applied can only be told by its answer.
                 const bool total_alone =
@@ -104,7 +107,7 @@ public:
                     asio::cancellation_type::none;
                 const sent_writes writes = total_alone ? sent_writes::go_on : sent_writes::are_left;
                 // Posted, never dispatched: the cancellation must not overtake `begin`.
-                asio::post(c->strand(), [c, id, writes] { c->cancel(id, writes); });
+                asio::post(on->strand(), [on, id, writes] { on->cancel(id, writes); });
             });
         const strand_type& strand = c->strand();
         // Keeps the core: the resumed coroutine may drop the last other handle while begin() is still running.

@@ -25,9 +25,6 @@ public:
     void cancel();
     bool empty() const noexcept { return tasks_.empty(); }
 
-    /// Nothing will ever complete: the coroutines are gone, and what kept them is dropped.
-    void clear() { tasks_.clear(); }
-
 private:
     void log_failure(const std::exception_ptr& failed) const noexcept;
 

@@ -156,8 +156,6 @@ void core::let_go() {
     waits_.no_more(errc::client_closed);
     waits_.clear();
     requests_.clear();
-    // The tasks' slots keep this object alive; the coroutines behind them are already gone.
-    background_.clear();
 }
 
 bool core::left_behind() {
