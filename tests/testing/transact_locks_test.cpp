@@ -1,5 +1,6 @@
 #include "testing/transact_steps.hpp"
 
+#include <zkasio/client_observer.hpp>
 #include <zkasio/locks/mutex.hpp>
 #include <zkasio/locks/unfair_mutex.hpp>
 
@@ -9,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -123,6 +125,53 @@ TEST_CASE("transact: guards that prove nothing, and options that make no sense, 
         e.remove("/b");
         e.set("/a", "0");
         CHECK(e.data("/a") == "0");
+    });
+}
+
+TEST_CASE("transact: options keep neither the lock nor the client that they name") {
+    for (const bool released : {false, true}) {
+        INFO("released: " << released);
+        transact_options how;
+        std::weak_ptr<client_observer> inside;
+        {
+            fake_ensemble e;
+            const auto observer = std::make_shared<client_observer>();
+            inside = observer;
+            const client zk = e.client(calm().observer(observer));
+            const auto name_a_guard = [&]() -> asio::awaitable<void> {
+                lock_guard guard = co_await mutex(zk, "/locks/orders").acquire();
+                how.under(guard);
+                if (released) co_await guard.release();
+            };
+            e.run(name_a_guard());
+            e.run(zk.close());
+        }
+        CHECK(inside.expired());
+    }
+}
+
+TEST_CASE("transact: under a guard that is gone it fails as under a released one") {
+    with_ensemble([](fake_ensemble& e, client zk) -> asio::awaitable<void> {
+        e.create("/a", "0");
+        const mutex orders(zk, "/locks/orders");
+        int runs = 0;
+        const auto body = [&](unit& u) -> asio::awaitable<std::string> {
+            ++runs;
+            const std::string sum = co_await move_one(u);
+            co_return sum;
+        };
+        transact_options how;
+        {
+            const lock_guard guard = co_await orders.acquire();
+            how.under(guard);
+        }
+        outcome o = co_await try_transact(zk, body, how);
+        CHECK(o.code == errc::lock_released);
+        CHECK(runs == 0);
+        const lock_guard guard = co_await orders.acquire();
+        o = co_await try_transact(zk, body, how.under(guard));
+        CHECK(o.done);
+        CHECK(runs == 1);
     });
 }
 

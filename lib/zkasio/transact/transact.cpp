@@ -94,10 +94,12 @@ public:
           body_(body),
           zk_(std::move(zk)),
           how_(std::move(how)),
-          claim_(how_.under()),
+          claim_(how_.under() ? how_.under()->lock() : nullptr),
           orphans_(std::make_shared<orphans>()) {}
 
     asio::awaitable<void> run() {
+        if (how_.under() && !claim_)
+            throw error(errc::lock_released, "transact", {}, "the guard of under() was destroyed");
         refuse_own_turn();
         for (;;) {
             session on;

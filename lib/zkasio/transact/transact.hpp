@@ -27,7 +27,8 @@ public:
     transact_options& receipts(std::string directory);
     /// Applies the transaction if, and only if, this lock is still held then, as lock_guard::commit() does; for a
     /// leadership, give its guard(). transact() runs in the guard's session. The guard has to stay until transact()
-    /// completes. Throws errc::lock_released for a guard that was released or is empty.
+    /// completes: the options keep nothing of it, and transact() fails with errc::lock_released if the guard was
+    /// destroyed before. Throws errc::lock_released for a guard that was released or is empty.
     transact_options& under(const lock_guard& guard);
     /// How many runs of the body may meet a conflict (no limit; with promote_to(), 3). After these, transact() fails
     /// with the code of the last conflict, or takes the mutex of promote_to(). Throws errc::invalid_argument for less
@@ -39,13 +40,13 @@ public:
     transact_options& promote_to(std::string lock_path);
 
     const std::string& receipts() const noexcept { return receipts_; }
-    const std::shared_ptr<lock_claim>& under() const noexcept { return claim_; }
+    const std::optional<std::weak_ptr<lock_claim>>& under() const noexcept { return claim_; }
     std::optional<int> tries() const noexcept { return tries_; }
     const std::string& promote_to() const noexcept { return promote_to_; }
 
 private:
     std::string receipts_, promote_to_;
-    std::shared_ptr<lock_claim> claim_;
+    std::optional<std::weak_ptr<lock_claim>> claim_;  // weak: options may outlive the client's execution context
     std::optional<int> tries_;
 };
 
