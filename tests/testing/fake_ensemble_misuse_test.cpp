@@ -228,3 +228,13 @@ TEST_CASE("waits: of a node that has gone there are no children, whenever it goe
         CHECK(ensemble.watches() == 0);
     }
 }
+
+TEST_CASE("fake ensemble: run() refuses an empty awaitable", "[testing]") {
+    fake_ensemble ensemble;
+    const auto refused = std::string("fake_ensemble::run: invalid argument (the task is empty)");
+    CHECK(failure_of([&] { ensemble.run(asio::awaitable<void>()); }) == refused);
+    CHECK(failure_of([&] { ensemble.run(asio::awaitable<int>()); }) == refused);
+    CHECK(failure_of([&] { ensemble.run([] { return asio::awaitable<void>(); }); }) == refused);
+    const auto named = [] { return asio::awaitable<void>(); };
+    CHECK(failure_of([&] { ensemble.run(named); }) == refused);
+}

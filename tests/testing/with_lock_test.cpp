@@ -117,3 +117,15 @@ TEST_CASE("with_lock: readers and permits take the same options", "[testing]") {
     CHECK_FALSE(ensemble.run(code_of(write())));
     CHECK_FALSE(ensemble.run(code_of(take())));
 }
+
+TEST_CASE("with_lock: an empty awaitable is refused", "[testing]") {
+    fake_ensemble ensemble;
+    int runs = 0;
+    auto body = [&](lock_guard&) -> asio::awaitable<void> {
+        ++runs;
+        co_return;
+    };
+    const std::string text = ensemble.run(message_of(with_lock(asio::awaitable<lock_guard>(), body)));
+    CHECK(text == "with_lock: invalid argument (the operation is empty)");
+    CHECK(runs == 0);
+}

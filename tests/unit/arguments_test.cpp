@@ -15,6 +15,7 @@
 #include <zkasio/locks/unfair_mutex.hpp>
 #include <zkasio/membership/group.hpp>
 #include <zkasio/membership/partitioner.hpp>
+#include <zkasio/recipe/reports.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/session_loop.hpp>
 
@@ -139,4 +140,16 @@ TEST_CASE("a lock below /zookeeper is refused when it is named, except behind a 
         co_return;
     };
     elsewhere.run(behind_chroot);
+}
+
+TEST_CASE("functions for writers of recipes refuse empty awaitables", "[arguments]") {
+    rig r;
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const auto run = [&] { toolbox(zk).run_in_background(asio::awaitable<void>()); };
+        CHECK(code_thrown_by(run) == errc::invalid_argument);
+        commit_report report = begin_commit(commit_kind::modify);
+        co_await refuses("reported_commit", reported_commit(asio::awaitable<void>(), zk, "/a", report));
+        co_await refuses("reported_commit", reported_commit(asio::awaitable<int>(), zk, "/a", report));
+    };
+    r.run(body);
 }

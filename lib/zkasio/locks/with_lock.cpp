@@ -13,6 +13,7 @@ asio::awaitable<void> lock_detail::run_with_lock(lock_body body, std::string pat
                                                  asio::awaitable<lock_guard> acquiring, revocation_policy policy,
                                                  std::chrono::nanoseconds stop_margin) {
     if (!body) throw error(errc::invalid_argument, "with_lock", path, "the body is empty");
+    if (!acquiring.valid()) throw error(errc::invalid_argument, "with_lock", path, "the operation is empty");
     lock_guard guard = co_await std::move(acquiring);
     std::function<asio::awaitable<void>()> bound = [&] { return body(guard); };
     // If the body throws, the guard releases in the background.

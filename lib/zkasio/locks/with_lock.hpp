@@ -37,7 +37,8 @@ asio::awaitable<detail::body_value<Body, lock_guard&>> with_lock_of(std::string 
 }  // namespace lock_detail
 
 /// Acquires, runs `body(guard)`, a coroutine, and releases, as the with_lock() members of the locks do. See
-/// lockable::with_lock(), and lock_guard::run() for the stop margin.
+/// lockable::with_lock(), and lock_guard::run() for the stop margin. An empty awaitable is refused with
+/// errc::invalid_argument.
 template <class Body>
 asio::awaitable<detail::body_value<Body, lock_guard&>> with_lock(
     asio::awaitable<lock_guard> acquiring, Body&& body, revocation_policy policy = revocation_policy::ignore(),

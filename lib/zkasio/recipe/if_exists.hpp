@@ -21,6 +21,7 @@ namespace zkasio {
 /// *Cancellation*: as the read.
 template <class Result>
 asio::awaitable<std::optional<Result>> if_exists(asio::awaitable<Result> read) {
+    if (!read.valid()) throw error(errc::invalid_argument, "if_exists", {}, "the operation is empty");
     std::optional<Result> found;
     try {
         Result result = co_await std::move(read);

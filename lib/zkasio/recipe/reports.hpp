@@ -2,6 +2,7 @@
 
 #include <zkasio/asio_version.hpp>
 #include <zkasio/client_observer.hpp>
+#include <zkasio/error.hpp>
 #include <zkasio/export.hpp>
 #include <zkasio/operations.hpp>
 #include <zkasio/recipe/toolbox.hpp>
@@ -55,6 +56,7 @@ ZKASIO_EXPORT void report_commit(const operations& on, commit_report r, const st
 /// *Lifetime*: `r`, to which the commit may add what it meets, outlives the call.
 template <class T>
 asio::awaitable<T> reported_commit(asio::awaitable<T> commit, operations on, std::string path, commit_report& r) {
+    if (!commit.valid()) throw error(errc::invalid_argument, "reported_commit", path, "the operation is empty");
     std::exception_ptr failed;
     if constexpr (std::is_void_v<T>) {
         try {

@@ -30,6 +30,12 @@
 namespace zkasio::testing_detail {
 
 template <class T>
+asio::awaitable<T> not_empty(asio::awaitable<T> task) {
+    if (!task.valid()) throw error(errc::invalid_argument, "fake_ensemble::run", {}, "the task is empty");
+    return task;
+}
+
+template <class T>
 asio::awaitable<void> keep_result(asio::awaitable<T> task, std::shared_ptr<std::optional<T>> result) {
     T value = co_await std::move(task);
     result->emplace(std::move(value));
@@ -107,15 +113,15 @@ public:
     /// *Throws* std::runtime_error if the task has not ended after `limit` of the ensemble's time, with what the
     /// clients wait for and what has happened last. An exception of other work on context() is passed on. In both
     /// cases, the task has received a terminal cancellation before. std::logic_error if run() is called during a run,
-    /// or by another thread.
+    /// or by another thread. errc::invalid_argument for an empty task.
     template <class T>
     T run(asio::awaitable<T> task, any_duration limit = std::chrono::hours(1)) {
         const auto result = std::make_shared<std::optional<T>>();
-        run_task(testing_detail::keep_result(std::move(task), result), limit);
+        run_task(testing_detail::keep_result(testing_detail::not_empty(std::move(task)), result), limit);
         return std::move(**result);
     }
     void run(asio::awaitable<void> task, any_duration limit = std::chrono::hours(1)) {
-        run_task(std::move(task), limit);
+        run_task(testing_detail::not_empty(std::move(task)), limit);
     }
     /// As above, for the coroutine `body()`: a lambda with captures may be written in the call.
     template <std::invocable Body>
@@ -124,7 +130,7 @@ public:
             return run(body(), limit);
         } else {
             const auto kept = std::make_shared<std::remove_const_t<Body>>(std::move(body));
-            return run(testing_detail::keep_body((*kept)(), kept), limit);
+            return run(testing_detail::keep_body(testing_detail::not_empty((*kept)()), kept), limit);
         }
     }
     /// Runs the loop for this much of the ensemble's time.

@@ -62,4 +62,13 @@ TEST_CASE("if_exists: other errors are those of the read", "[recipe]") {
     r.run(body);
 }
 
+TEST_CASE("if_exists: an empty awaitable is refused", "[recipe]") {
+    rig r;
+    auto body = [](client) -> asio::awaitable<void> {
+        const std::string text = co_await message_of(if_exists(asio::awaitable<node_data>()));
+        CHECK(text == "if_exists: invalid argument (the operation is empty)");
+    };
+    r.run(body);
+}
+
 }  // namespace if_exists_tests

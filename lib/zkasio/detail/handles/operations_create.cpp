@@ -96,6 +96,7 @@ void operations::impl::ensure_protected_removed(const operations& on, std::strin
 
 void operations::impl::run_in_background(const operations& on, asio::awaitable<void> task) {
     there(on.core_, "run_in_background");
+    if (!task.valid()) throw error(errc::invalid_argument, "run_in_background", {}, "the task is empty");
     on_strand(on.core_, [core = on.core_, task = std::move(task)]() mutable {
         core->run_in_background(std::move(task));
     });
