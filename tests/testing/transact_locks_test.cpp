@@ -175,6 +175,34 @@ TEST_CASE("transact: under a guard that is gone it fails as under a released one
     });
 }
 
+TEST_CASE("transact: a guard that is released while its transaction is repeated") {
+    for (const bool certainly : {false, true}) {
+        INFO("receipts: " << certainly);
+        with_ensemble([certainly](fake_ensemble& e, client zk) -> asio::awaitable<void> {
+            e.create("/a", "0");
+            lock_guard guard = co_await mutex(zk, "/locks/orders").acquire();
+            const auto body = [&](unit& u) -> asio::awaitable<std::string> {
+                const std::string sum = co_await move_one(u);
+                e.refuse("/a", zk_errc::throttled);
+                co_return sum;
+            };
+            transact_options how = certainly ? certain() : transact_options();
+            how.under(guard);
+            const auto release_later = [&]() -> asio::awaitable<void> {
+                co_await pause(1s);
+                co_await guard.release();
+                e.accept("/a");
+            };
+            const running releases(e.get_executor(), release_later());
+            const outcome o = co_await try_transact(zk, body, how);
+            CHECK(o.code == errc::lock_released);
+            CHECK_FALSE(o.unknown);
+            CHECK(e.data("/a") == "0");
+            co_await releases.end();
+        });
+    }
+}
+
 // --------------------------------------------------------------------------------------------------- many writers
 
 TEST_CASE("transact: tries() are bounded, and the last conflict is told") {

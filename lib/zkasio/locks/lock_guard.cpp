@@ -223,7 +223,8 @@ asio::awaitable<void> lock_guard::release() {
 asio::awaitable<loss_reason> lock_guard::lost() const { return until_lost(is_released() ? nullptr : claim_); }
 
 void lock_detail::require_held(const claim_ptr& claim, bool released, std::string_view operation) {
-    if (released) refuse_released(operation, claim);
+    // The guard may have been released since the caller looked.
+    if (released || claim->reason() == loss_reason::released) refuse_released(operation, claim);
     if (!claim->proves())
         throw error(errc::invalid_argument, operation, claim->paths().front(),
                     "the node of this kind of lock may be another client's: use mutex");
@@ -234,6 +235,8 @@ void lock_detail::throw_if_lost(const claim_ptr& claim, const error& e, std::str
     const std::vector<std::string>& ours = claim->paths();
     const bool node_gone = e.code() == zk_errc::no_node && std::find(ours.begin(), ours.end(), e.path()) != ours.end();
     if (!node_gone && e.code() != errc::session_expired) return;
+    if (node_gone && claim->reason() == loss_reason::released)
+        throw error(errc::lock_released, operation, e.path(), {}, e.outcome_unknown());
     if (node_gone) claim->hold().lose(loss_reason::node_deleted, e.path());
     throw error(errc::lock_lost, operation, e.path(),
                 to_string(node_gone ? loss_reason::node_deleted : loss_reason::session_expired), e.outcome_unknown());

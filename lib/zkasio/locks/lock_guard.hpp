@@ -160,7 +160,7 @@ namespace lock_detail {
 /// nodes prove nothing: to be called before a transaction that checks the nodes of `claim`.
 /// @param operation for messages.
 ZKASIO_EXPORT void require_held(const std::shared_ptr<lock_claim>& claim, bool released, std::string_view operation);
-/// Throws errc::lock_lost if `e`, the failure of such a transaction, says that the lock is lost; held() is then false.
+/// Throws errc::lock_lost or errc::lock_released if that is why the transaction failed with `e`; held() is then false.
 ZKASIO_EXPORT void throw_if_lost(const std::shared_ptr<lock_claim>& claim, const error& e, std::string_view operation);
 
 /// Implements lock_guard::commit(). @param operation for messages.

@@ -226,9 +226,7 @@ private:
         return run_end::kind::failed;
     }
 
-    void require_held() const {
-        lock_detail::require_held(claim_, claim_->hold().reason() == loss_reason::released, "transact");
-    }
+    void require_held() const { lock_detail::require_held(claim_, false, "transact"); }
 
     [[noreturn]] void throw_lock_lost(const run_end& end) const {
         try {
