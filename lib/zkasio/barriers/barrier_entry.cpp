@@ -1,7 +1,6 @@
 #include <zkasio/barriers/barrier_entry.hpp>
 
 #include <zkasio/barriers/detail/barrier_member.hpp>
-#include <zkasio/error.hpp>
 
 #include <utility>
 
@@ -19,7 +18,7 @@ asio::awaitable<loss_reason> until_outside(member_ptr member) {
 }
 
 asio::awaitable<void> until_all_left(member_ptr member, [[maybe_unused]] std::shared_ptr<const void> open) {
-    if (!member) throw error(errc::lock_released, "leave", {}, "this entry is empty");
+    if (!member) co_return;
     co_await barrier_member::until_left(member);
 }
 

@@ -40,7 +40,8 @@ public:
 
     /// Leaves. From the call on, held() is false. A second call waits for the same end.
     /// *Completes when* all members that were inside at the beginning of the call have left, or are gone with their
-    /// sessions. (A member that enters in the meantime, for the next round, is not waited for.)
+    /// sessions. (A member that enters in the meantime, for the next round, is not waited for.) At once for an entry
+    /// that was made without arguments or moved from.
     /// *Fails with* errc::session_expired when the session of this member ends first, or has ended: its node is gone
     /// then, and whether the others have left is unknown; with errc::client_closed, errc::forked; and with
     /// zk_errc::no_auth and other answers of the servers to the removal of a node. An outage that the session survives
