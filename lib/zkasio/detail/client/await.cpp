@@ -98,7 +98,7 @@ public:
         if (auto slot = asio::get_associated_cancellation_slot(handler); slot.is_connected())
             // The caller's signal may live longer than the execution context, which the core must not.
             slot.assign([weak = std::weak_ptr<core>(c), id](asio::cancellation_type how) {
-                const core_ptr on = weak.lock();
+                core_ptr on = weak.lock();
                 if (!on) return;
                 // A total cancellation alone must not have an effect that is visible from outside: whether a write that
                 // was sent is applied can only be told by its answer.
@@ -106,8 +106,10 @@ public:
                     (how & (asio::cancellation_type::terminal | asio::cancellation_type::partial)) ==
                     asio::cancellation_type::none;
                 const sent_writes writes = total_alone ? sent_writes::go_on : sent_writes::are_left;
-                // Posted, never dispatched: the cancellation must not overtake `begin`.
-                asio::post(on->strand(), [on, id, writes] { on->cancel(id, writes); });
+                // Posted, never dispatched: the cancellation must not overtake `begin`. The core moves along: its last
+                // owner must not be this handler, whose coroutine the core would destroy.
+                const strand_type strand = on->strand();
+                asio::post(strand, [on = std::move(on), id, writes] { on->cancel(id, writes); });
             });
         const strand_type& strand = c->strand();
         // Keeps the core: the resumed coroutine may drop the last other handle while begin() is still running.
