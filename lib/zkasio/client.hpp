@@ -127,7 +127,8 @@ public:
     /// *Completes when* all work is done that was under way in the background of this client at the moment of the call:
     /// locks of destroyed guards are released, nodes of cancelled acquires and nodes that toolbox::ensure_removed() was
     /// asked to remove are gone, and tasks of toolbox::run_in_background() have ended. Waits through reconnects; work
-    /// that ends with the session is done, too. Later work does not count, nor do watches of destroyed `watch` objects.
+    /// that ends with the session is done, too. Later work does not count, nor do watches of destroyed `watch` objects,
+    /// nor the node of a cohort_mutex that lingers, see cohort_mutex_options::linger().
     /// *Fails with* errc::client_closed, and errc::forked in a child process.
     /// *Cancellation* ends the wait only.
     /// Not to be awaited by a task of toolbox::run_in_background(): the task would wait for itself.

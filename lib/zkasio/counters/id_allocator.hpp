@@ -78,8 +78,8 @@ private:
 /// get the same number, whichever processes they come from. For numbers that are needed seldom; see id_allocator.
 /// *Completes with* a number above 0. If an answer was lost, a number is left out.
 /// *Fails with* std::errc::result_out_of_range after 2^31 - 1 numbers, and as operations::set().
-/// @param path created, with its parents, when it is missing. Its data are left empty. If the node is deleted and
-/// re-created, numbers begin again.
+/// @param path of a node of its own; created, with its parents, when it is missing. Each call makes the node's data
+/// empty, whichever program has written them. If the node is deleted and re-created, numbers begin again.
 ZKASIO_EXPORT asio::awaitable<std::int32_t> next_number(client zk, std::string path);
 
 }  // namespace zkasio

@@ -115,7 +115,8 @@ public:
     ///   - The body throws anything else, or throws while the term lasts: run() fails with that exception. The
     ///     candidate goes on.
     ///
-    /// *Completes when* the candidate is closed, and the body has ended.
+    /// *Completes when* the candidate is closed, and the body has ended. The candidate may still be leaving then, and
+    /// its status() not be candidate_state::ended: close() waits for that.
     /// *Fails with* what the body throws, see above, and with the error that has ended the candidate otherwise.
     /// *Cancellation*: is passed on to the body. When the body has ended, run() fails with
     /// asio::error::operation_aborted, or with what else the body has thrown.

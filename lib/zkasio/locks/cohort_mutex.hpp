@@ -32,7 +32,8 @@ public:
     /// that is being taken is not ended. Throws errc::invalid_argument for a negative duration.
     cohort_mutex_options& tenure(any_duration most);
     /// How long the cohort keeps the lock (1 s) while none of its coroutines wants it. It is given back earlier when
-    /// another contender appears. 0: given back at once. Throws errc::invalid_argument for a negative duration.
+    /// another contender appears. 0: given back at once. client::idle() does not wait for the end of this time. Throws
+    /// errc::invalid_argument for a negative duration.
     cohort_mutex_options& linger(any_duration time);
 
     std::uint64_t turns() const noexcept { return turns_; }

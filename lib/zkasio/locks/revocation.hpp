@@ -22,11 +22,14 @@ enum class holder_data : std::uint8_t {
                ///< version of zkasio and later ones understand it
 };
 
-/// Asks the holder of a lock to give the lock back, or a waiter to leave the queue, by writing "__REVOKE__" into the
-/// contender's node, as Curator's Revoker does. In an election with the names of Curator's LeaderLatch
-/// (name_scheme::curator_latch()), the leader or candidate is asked by a line in the data of the directory instead, see
-/// directory_note: after a write into a contender's node, a LeaderLatch behind that contender would never lead. The
-/// caller needs the permission to write the data of the node, or of the directory.
+/// Asks a contender to give its lock back, by writing "__REVOKE__" into the contender's node, as Curator's Revoker
+/// does. In an election with the names of Curator's LeaderLatch (name_scheme::curator_latch()), the leader or candidate
+/// is asked by a line in the data of the directory instead, see directory_note: after a write into a contender's node,
+/// a LeaderLatch behind that contender would never lead. The caller needs the permission to write the data of the node,
+/// or of the directory.
+///
+/// A waiter of zkasio stays in the queue, and notices the request when it is granted the lock: the body of its
+/// with_lock() begins, and ends as its revocation_policy says.
 /// *Fails with* errc::invalid_argument for a node that does not end with a session, such as the lock's directory; when
 /// the data of the directory belong to another program; and for holder_data::kept with the node of an unfair_mutex, or
 /// of slots.

@@ -108,7 +108,9 @@ public:
     /// Does not complete: outages, and sessions that end, do not end it.
     /// *Fails with* errc::client_closed and errc::forked; and as receive() and delivery::done() with all errors that
     /// are neither condition::retryable nor errc::lock_lost, errc::lock_released or errc::session_expired.
-    /// *Cancellation*: the bodies receive the cancellation, and the items that are not done are given back.
+    /// *Cancellation*: the bodies receive the cancellation, and the items that are not done are given back. If a body
+    /// answers the cancellation with another exception, its item is given back at once, and consume() fails with that
+    /// exception.
     /// *Lifetime* of the body: see kept_body.hpp. The bodies run on one strand, see task_scope.
     template <class Body>
     asio::awaitable<void> consume(Body&& body, consume_options how = consume_options()) const {
@@ -130,7 +132,8 @@ public:
     /// Puts a dead item into the queue again, as a new item with the same priority; once. To remove it for good, use
     /// operations::remove_recursive() with `<path>/dead/<name>`.
     /// *Completes with* false if there is no dead item of this name.
-    /// *Fails with*, and *Cancellation*: as put().
+    /// *Fails with* errc::invalid_argument for a name that no dead item can have, and as put().
+    /// *Cancellation*: as put().
     asio::awaitable<bool> revive(std::string name) const;
 
     const std::string& path() const;
