@@ -43,7 +43,11 @@ int main(int argc, char** argv) {
 
     // At Ctrl-C, and at the end: close() ends every wait, and tells the servers. The next in line goes on at once.
     asio::signal_set signals(io, SIGINT, SIGTERM);
-    signals.async_wait([&](std::error_code, int) { asio::co_spawn(io, zk.close(), asio::detached); });
+    bool stopping = false;
+    signals.async_wait([&](std::error_code ended, int) {
+        stopping = !ended;
+        asio::co_spawn(io, zk.close(), asio::detached);
+    });
 
     int status = 0;
     asio::co_spawn(io, serve(zk, seconds), [&](std::exception_ptr failed) {
@@ -52,7 +56,7 @@ int main(int argc, char** argv) {
             if (failed) std::rethrow_exception(failed);
         } catch (const std::exception& e) {
             std::cerr << e.what() << std::endl;  // "acquire /five-minutes/lock: not connected (...)"
-            status = 1;
+            if (!stopping) status = 1;           // Ctrl-C ends the wait for the lock, or the work under it
         }
     });
     io.run();  // returns when the session has been ended
