@@ -33,6 +33,16 @@ TEST_CASE("missing parents are an error, or are created on demand") {
     with_client_for(180s, options(), body);
 }
 
+TEST_CASE("the root exists: creating it is refused as for any node") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::error_code c = co_await code_of(zk.create("/"));
+        CHECK(c == zk_errc::node_exists);
+        const std::optional<created> made = co_await zk.create_unless_exists("/");
+        CHECK_FALSE(made);
+    };
+    with_client(body);
+}
+
 // The C library ends the process for each of these (c-client facts, number 16).
 TEST_CASE("a multi that would crash the C library is refused") {
     auto body = [](client zk) -> asio::awaitable<void> {

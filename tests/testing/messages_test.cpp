@@ -78,6 +78,18 @@ TEST_CASE("fake ensemble: mistakes have names", "[testing]") {
     CHECK(has(failure_of([&] { ensemble.cut(foreign); }), "the client is not one of this ensemble"));
     CHECK(has(failure_of([&] { ensemble.expire(zk); }), "the client has no session that lives"));
     CHECK(has(failure_of([&] { ensemble.create("a"); }), "fake_ensemble::create a"));
+    const auto client_of = [&](const char* servers) {
+        return failure_of([&] { ensemble.client(zkasio::client_options(servers)); });
+    };
+    CHECK(client_of("zk1:99999") ==
+          "client options: invalid argument (server \"zk1:99999\": a port is a number from 1 to 65535)");
+    CHECK(client_of("") == "client options: invalid argument (server \"\": the host is empty)");
+    CHECK(client_of("zk1,,zk2") == "client options: invalid argument (server \"\": the host is empty)");
+    CHECK(client_of("zk1:1/app,zk2:2/app") ==
+          "client options: invalid argument (server \"zk1:1/app,zk2:2/app\": the chroot stands once, behind the last "
+          "server)");
+    CHECK(client_of("zk1;zk2") ==
+          "client options: invalid argument (server \"zk1;zk2\": servers are separated by ',', not by ';')");
     const auto nested = [&]() -> asio::awaitable<void> {
         ensemble.run_for(1s);
         co_return;

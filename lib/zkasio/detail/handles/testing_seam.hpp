@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <random>
+#include <string>
 
 /// The internal functions that zkasio::testing needs: a shared library exports these, and nothing else of detail/ but
 /// the functions that templates in public headers call.
@@ -17,6 +18,9 @@ namespace zkasio::detail {
 
 /// A client over another backend than the C library. Throws as the constructor of `client` does.
 ZKASIO_EXPORT client client_over(asio::any_io_executor executor, client_options options, backend_factory factory);
+
+/// The chroot of client_options::servers(); empty: none. Throws as the constructor of `client` does.
+ZKASIO_EXPORT std::string chroot_of(const client_options& options);
 
 struct random_engines {
     std::mt19937_64 names, jitter;

@@ -73,9 +73,7 @@ client driver::add_client(asio::any_io_executor executor, client_options options
         throw error(errc::invalid_argument, "fake_ensemble::client", {},
                     "the executor is not of this ensemble: it has to be made of context() or get_executor()");
     // A numeric address: no name is looked up.
-    const std::string given = options.servers();
-    const auto slash = given.find('/');
-    options.servers("127.0.0.1:2181" + (slash == std::string::npos ? std::string() : given.substr(slash)));
+    options.servers("127.0.0.1:2181" + detail::chroot_of(options));
     // The threads of the system executor have the real time.
     if (options.observe_on() == asio::any_io_executor(asio::system_executor()))
         options.observer(options.observer(), io_.get_executor());

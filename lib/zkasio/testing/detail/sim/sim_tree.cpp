@@ -69,7 +69,8 @@ std::error_code sim_tree::perform(const std::vector<multi_op>& ops, sim_txn& txn
 multi_result sim_tree::create(const create_request& r, sim_txn& txn, const identities* who) {
     multi_result result;
     const std::optional<acl> kept = who ? as_kept(r.acl, *who) : acl();
-    const auto parent = nodes_.find(std::string(parent_path(r.path)));
+    // As in a server, the root is its own parent: so it exists, for a client that would create it.
+    const auto parent = nodes_.find(r.path == "/" ? r.path : std::string(parent_path(r.path)));
     result.path = r.path;
     if (parent != nodes_.end() && is_sequential(r.mode)) {
         char number[16];
