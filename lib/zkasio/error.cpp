@@ -185,6 +185,9 @@ void rethrow_as(std::string_view operation, std::string_view path) {
         throw;
     } catch (const error& e) {
         throw error(e.code(), operation, path);
+    } catch (const std::system_error& e) {
+        if (e.code() != condition::cancelled) throw;
+        throw error(e.code(), operation, path);
     }
 }
 
@@ -192,7 +195,7 @@ void rethrow_step_as(std::string_view operation, std::string_view path) {
     try {
         throw;
     } catch (const error& e) {
-        if (e.path() != path) throw;
+        if (!e.path().empty() && e.path() != path) throw;
         throw error(e.code(), operation, path, e.hint(), e.outcome_unknown());
     }
 }

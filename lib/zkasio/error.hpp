@@ -119,11 +119,12 @@ private:
 [[noreturn]] ZKASIO_EXPORT void throw_with_body_failure(error e, std::exception_ptr body);
 
 /// In a catch block around a wait that knows neither the waiting operation nor its path: throws an error with the same
-/// code, with `operation` and `path`.
+/// code, with `operation` and `path`. So it does for the cancellation of a timer, which is a plain std::system_error.
 [[noreturn]] ZKASIO_EXPORT void rethrow_as(std::string_view operation, std::string_view path);
 
 /// In a catch block of an operation on `path` that consists of several operations: throws the same error, with its hint
-/// and its outcome_unknown(), under the name of this operation. An error with another path is rethrown unchanged.
+/// and its outcome_unknown(), under the name of this operation. An error without a path gets this one; an error with
+/// another path is rethrown unchanged.
 [[noreturn]] ZKASIO_EXPORT void rethrow_step_as(std::string_view operation, std::string_view path);
 
 }  // namespace zkasio

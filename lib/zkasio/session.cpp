@@ -119,10 +119,10 @@ asio::awaitable<std::error_code> until_over(core_ptr core, detail::session_recor
 
 asio::awaitable<boot_clock::time_point> until_extended(core_ptr core, detail::session_record_ptr record,
                                                        boot_clock::time_point beyond) {
-    detail::there(core, "session");
+    detail::there(core, "lease_extended");
     do {
         const detail::reply r = co_await detail::wait_extended(core, record, beyond);
-        if (r.code) throw error(r.code, "session");
+        if (r.code) throw error(r.code, "lease_extended");
     } while (record->leased_until() <= beyond);
     co_return record->leased_until();
 }

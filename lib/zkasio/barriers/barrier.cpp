@@ -59,8 +59,7 @@ asio::awaitable<bool> is_closed(client zk, std::string path) {
     co_return there.has_value();
 }
 
-asio::awaitable<void> until_open(client zk, std::string path) {
-    if (path.empty()) throw error(errc::invalid_argument, "wait", path, "this barrier was moved from");
+asio::awaitable<void> until_removed(client zk, std::string path) {
     const node_follower node(zk, path, node_read::data);
     std::optional<node_mark> known;
     do {
@@ -68,6 +67,15 @@ asio::awaitable<void> until_open(client zk, std::string path) {
         if (seen.ended) throw error(seen.mark.code, "wait", path);
         known = seen.mark;
     } while (known->code != zk_errc::no_node);
+}
+
+asio::awaitable<void> until_open(client zk, std::string path) {
+    if (path.empty()) throw error(errc::invalid_argument, "wait", path, "this barrier was moved from");
+    try {
+        co_await until_removed(std::move(zk), path);
+    } catch (const error&) {
+        rethrow_step_as("wait", path);
+    }
     co_await yield_turn();
 }
 

@@ -66,9 +66,17 @@ asio::awaitable<std::size_t> missing_reports(client zk, std::string path, std::s
     co_return found.missing;
 }
 
+node_follower follower_of(const client& zk, const std::string& node, const std::string& path) {
+    try {
+        return {zk, node, node_read::data};
+    } catch (const error& e) {
+        throw error(e.code(), "wait", path, e.hint());
+    }
+}
+
 asio::awaitable<void> until_none_missing(client zk, std::string path, std::size_t wanted, acl entries) {
     const std::string watched = join_path(path, std::string(done));
-    const node_follower node(zk, watched, node_read::data);
+    const node_follower node = follower_of(zk, watched, path);
     std::optional<node_mark> known;
     for (;;) {
         std::chrono::milliseconds pause(1000);
@@ -89,7 +97,7 @@ asio::awaitable<void> until_none_missing(client zk, std::string path, std::size_
             known = seen.mark;
             if (!known->code) break;  // `done` exists
         } catch (const error& e) {
-            if (e.code() != errc::timed_out) throw;
+            if (e.code() != errc::timed_out) rethrow_as("wait", path);
         }
     }
     co_await yield_turn();

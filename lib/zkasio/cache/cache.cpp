@@ -18,8 +18,13 @@ cache::cache(const client& zk, std::string path, tree_scope scope, common_option
     if (options.reads_at_a_time == 0) refuse(errc::invalid_argument, "a read at least has to be under way");
     const board_limits most{options.remembered_changes, options.remembered_bytes};
     scope.parse = std::move(options.parser);
-    auto board = std::make_shared<cache_board>(zk, path_, most);
-    engine_ = std::make_shared<cache_engine>(zk, path_, std::move(scope), options.reads_at_a_time, std::move(board));
+    try {
+        auto board = std::make_shared<cache_board>(zk, path_, most);
+        engine_ =
+            std::make_shared<cache_engine>(zk, path_, std::move(scope), options.reads_at_a_time, std::move(board));
+    } catch (const error&) {
+        rethrow_step_as("cache", path_);
+    }
     auto stop = [open = zk.keep_open(), engine = engine_](const void*) { engine->stop(); };
     open_ = std::shared_ptr<const void>(engine_.get(), std::move(stop));
     engine_->begin(zk);

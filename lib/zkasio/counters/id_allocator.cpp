@@ -162,7 +162,7 @@ asio::awaitable<void> fetch(allocator_ptr s) {
 }
 
 // The next id of this process, if there is one. Fetches the next block when a quarter of a block is left.
-std::optional<std::uint64_t> take(const allocator_ptr& s) {
+std::optional<std::uint64_t> take(const allocator_ptr& s, std::string_view operation) {
     std::optional<std::uint64_t> id;
     bool low = false;
     {
@@ -176,12 +176,16 @@ std::optional<std::uint64_t> take(const allocator_ptr& s) {
         low = s->blocks.empty() || (s->blocks.size() == 1 && left() <= s->options.block() / 4);
         if (low) low = !std::exchange(s->fetching, true);
     }
-    if (low) toolbox(s->zk).run_in_background(fetch(s));
+    try {
+        if (low) toolbox(s->zk).run_in_background(fetch(s));
+    } catch (const error&) {  // the client was moved from
+        rethrow_step_as(operation, s->path);
+    }
     return id;
 }
 
 asio::awaitable<std::uint64_t> next_id(allocator_ptr s) {
-    const std::optional<std::uint64_t> here = take(allocator_of(s, "next"));
+    const std::optional<std::uint64_t> here = take(allocator_of(s, "next"), "next");
     if (here) co_return *here;
     std::uint64_t failures_before = 0;
     {
@@ -193,7 +197,7 @@ asio::awaitable<std::uint64_t> next_id(allocator_ptr s) {
             const std::lock_guard lock(s->mutex);
             if (s->blocks.empty() && s->failures != failures_before) rethrow_to_caller(s->failure, "next", s->path);
         }
-        return take(s);
+        return take(s, "next");
     };
     const std::optional<std::uint64_t> id = co_await s->change.until(take_or_fail, "next", s->path);
     co_return *id;
@@ -210,7 +214,9 @@ id_allocator::id_allocator(client zk, std::string path, id_options options) {
 }
 
 asio::awaitable<std::uint64_t> id_allocator::next() const { return next_id(state_); }
-std::optional<std::uint64_t> id_allocator::try_next() const { return take(allocator_of(state_, "try_next")); }
+std::optional<std::uint64_t> id_allocator::try_next() const {
+    return take(allocator_of(state_, "try_next"), "try_next");
+}
 const std::string& id_allocator::path() const { return allocator_of(state_, "path")->path; }
 
 asio::awaitable<std::int32_t> next_number(client zk, std::string path) {

@@ -65,7 +65,11 @@ provider::provider(const client& zk, const std::string& base, const std::string&
     if (options.strategy().how() == pick_strategy::kind::weighted && !options.strategy().weight())
         throw error(errc::invalid_argument, "provider", path_, "the weight function is empty");
     state_ = std::make_shared<provider_state>(zk, path_, options);
-    work_ = std::make_unique<provider_work>(zk, path_, state_);
+    try {
+        work_ = std::make_unique<provider_work>(zk, path_, state_);
+    } catch (const error&) {
+        rethrow_step_as("provider", path_);
+    }
 }
 
 provider::provider(provider&& other) noexcept = default;

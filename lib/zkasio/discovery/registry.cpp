@@ -133,7 +133,11 @@ asio::awaitable<std::optional<service_instance>> found(client zk, std::string ba
     const std::string path = service_path(service_path(require_valid(std::move(base)), name), id);
     const std::optional<node_data> node = co_await if_exists(zk.get(path));
     std::optional<service_instance> is;
-    if (node) is = service_instance::from_json(node->data);
+    try {
+        if (node) is = service_instance::from_json(node->data);
+    } catch (const error&) {
+        rethrow_step_as("instance", path);
+    }
     co_return is;
 }
 

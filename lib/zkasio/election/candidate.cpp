@@ -145,8 +145,12 @@ asio::awaitable<void> election_detail::run_in_terms(candidate_body body, candida
 
 candidate::candidate(client zk, std::string path, leader_election_options options) : path_(path) {
     const leader_election election(zk, std::move(path), std::move(options));
-    state_ = std::make_shared<candidacy>(zk, path_);
-    owner_ = std::make_shared<candidacy_owner>(zk, state_, election);
+    try {
+        state_ = std::make_shared<candidacy>(zk, path_);
+        owner_ = std::make_shared<candidacy_owner>(zk, state_, election);
+    } catch (const error&) {
+        rethrow_step_as("candidate", path_);
+    }
 }
 
 bool candidate::leads() const noexcept {

@@ -152,14 +152,14 @@ asio::awaitable<term_end> serve(leadership& leader, const lead_body& body, lead_
     const boot_clock::time_point earliest_end = boot_clock::after(how.minimum_tenure());
     bool body_has_returned = false;
     term_end end;
-    auto term = [&]() -> asio::awaitable<void> {
+    std::function<asio::awaitable<void>()> term = [&]() -> asio::awaitable<void> {
         co_await body(leader);
         body_has_returned = true;
         end.completed = leader.held();
         if (leader.held() && boot_clock::now() < earliest_end) co_await wait_until(earliest_end);
     };
     try {
-        co_await leader.run(term, how.stop_margin());
+        co_await lock_detail::run_under(leader.guard().claim(), std::move(term), how.stop_margin(), "lead");
     } catch (...) {
         end.failure = std::current_exception();
     }

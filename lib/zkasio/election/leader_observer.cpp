@@ -4,6 +4,7 @@
 #include <zkasio/coroutines/task_scope.hpp>
 #include <zkasio/coroutines/timeout.hpp>
 #include <zkasio/election/detail/leader_reader.hpp>
+#include <zkasio/error.hpp>
 #include <zkasio/path.hpp>
 #include <zkasio/recipe/one_at_a_time.hpp>
 #include <zkasio/recipe/toolbox.hpp>
@@ -97,7 +98,12 @@ asio::awaitable<void> leader_observer::state::until_news(std::shared_ptr<state> 
             if (!failed && !another_session) throw;
         }
         self->seen.reset();
-        if (failed) co_await pauses.pause();
+        if (!failed) continue;
+        try {
+            co_await pauses.pause();
+        } catch (...) {
+            rethrow_as("observe", self->path);
+        }
     }
 }
 
@@ -119,7 +125,6 @@ asio::awaitable<void> leader_observer::state::until_cut_off(std::shared_ptr<stat
 asio::awaitable<leader_view> leader_observer::state::next(std::shared_ptr<state> self) {
     if (!self) throw error(errc::invalid_argument, "observe", {}, "this observer was moved from");
     const auto turn = self->reading.begin("observe", self->path, "next() of this observer");
-    if (!self->events) self->events.emplace(self->zk.events());
     if (self->connected()) self->connected_until = boot_clock::now();
 
     std::optional<leader_view> found;
@@ -136,7 +141,12 @@ asio::awaitable<leader_view> leader_observer::state::next(std::shared_ptr<state>
             tasks.cancel();
         });
     };
-    co_await with_task_scope(race);
+    try {
+        if (!self->events) self->events.emplace(self->zk.events());
+        co_await with_task_scope(race);
+    } catch (const error&) {
+        rethrow_step_as("observe", self->path);
+    }
     // A view from before the connection was lost must not be told again: the next call reads the leader again.
     if (found->state == leader_state::unknown) self->seen.reset();
     self->told = found;

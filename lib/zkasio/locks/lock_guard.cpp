@@ -84,10 +84,10 @@ asio::awaitable<loss_reason> until_lost(claim_ptr claim) {
 
 using plain_body = std::function<asio::awaitable<void>()>;
 
-void check_margin(const claim_ptr& claim, std::chrono::nanoseconds margin) {
+void check_margin(const claim_ptr& claim, std::chrono::nanoseconds margin, std::string_view operation) {
     const std::chrono::nanoseconds most = claim->on().timeout() / 4;
     if (margin >= std::chrono::nanoseconds::zero() && margin <= most) return;
-    throw error(errc::invalid_argument, "run", claim->paths().front(),
+    throw error(errc::invalid_argument, operation, claim->paths().front(),
                 "a stop margin is between 0 and a quarter of the session timeout: " +
                     std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(most).count()) + " ms");
 }
@@ -111,10 +111,10 @@ struct margin_run {
 
 // Runs the body until it has ended, or is stopped before the end of the lease and has ended.
 asio::awaitable<void> run_with_margin(const claim_ptr& claim, const plain_body& body, std::chrono::nanoseconds margin,
-                                      margin_run& run) {
+                                      margin_run& run, std::string_view operation) {
     co_await until_longer_than(claim, margin);
     const loss_reason lost = claim->reason();
-    if (lost == loss_reason::released) refuse_released("run", claim);
+    if (lost == loss_reason::released) refuse_released(operation, claim);
     if (is_loss(lost)) co_return;
     run.begun = claim->margin_begins();
     run.stopped = !run.begun;
@@ -132,14 +132,15 @@ asio::awaitable<void> run_with_margin(const claim_ptr& claim, const plain_body& 
     if (failed) std::rethrow_exception(failed);
 }
 
-asio::awaitable<void> run_under(claim_ptr claim, bool released, plain_body body, std::chrono::nanoseconds margin) {
+asio::awaitable<void> run_unless_released(claim_ptr claim, bool released, plain_body body,
+                                          std::chrono::nanoseconds margin, std::string operation) {
     // The guard may have been released since run() was called.
-    if (released || claim->reason() == loss_reason::released) refuse_released("run", claim);
-    if (!body) throw error(errc::invalid_argument, "run", claim->paths().front(), "the body is empty");
-    check_margin(claim, margin);
+    if (released || claim->reason() == loss_reason::released) refuse_released(operation, claim);
+    if (!body) throw error(errc::invalid_argument, operation, claim->paths().front(), "the body is empty");
+    check_margin(claim, margin, operation);
     margin_run run;
     if (margin > std::chrono::nanoseconds::zero())
-        body = [&, inner = std::move(body)] { return run_with_margin(claim, inner, margin, run); };
+        body = [&, inner = std::move(body)] { return run_with_margin(claim, inner, margin, run, operation); };
     asio::any_io_executor on;
     std::function<asio::awaitable<void>()> known = [&]() -> asio::awaitable<void> {
         on = co_await asio::this_coro::executor;
@@ -159,7 +160,7 @@ asio::awaitable<void> run_under(claim_ptr claim, bool released, plain_body body,
     if (run.begun) claim->margin_ends(run.stopped);
     if (on) claim->body_ends(on);
     if (is_loss(why))
-        throw_with_body_failure(error(errc::lock_lost, "with_lock", lost_path(claim), to_string(why)), failed);
+        throw_with_body_failure(error(errc::lock_lost, operation, lost_path(claim), to_string(why)), failed);
     if (failed) std::rethrow_exception(failed);
 }
 
@@ -168,7 +169,12 @@ asio::awaitable<void> run_under(claim_ptr claim, bool released, plain_body body,
     const loss_reason why = claim->hold().reason();
     if (why == loss_reason::released) refuse_released(operation, claim);
     if (why != loss_reason::none) throw error(errc::lock_lost, operation, lost_path(claim), to_string(why));
-    std::rethrow_exception(failed);
+    try {
+        std::rethrow_exception(failed);
+    } catch (const std::system_error& e) {
+        if (e.code() != condition::cancelled) throw;
+        rethrow_as(operation, claim->paths().front());
+    }
 }
 
 asio::awaitable<void> until_revoked(claim_ptr claim, bool released) {
@@ -242,6 +248,11 @@ void lock_detail::throw_if_lost(const claim_ptr& claim, const error& e, std::str
                 to_string(node_gone ? loss_reason::node_deleted : loss_reason::session_expired), e.outcome_unknown());
 }
 
+asio::awaitable<void> lock_detail::run_under(claim_ptr claim, std::function<asio::awaitable<void>()> body,
+                                             std::chrono::nanoseconds stop_margin, std::string operation) {
+    return run_unless_released(std::move(claim), false, std::move(body), stop_margin, std::move(operation));
+}
+
 asio::awaitable<std::vector<step_result>> lock_detail::commit_under(claim_ptr claim, bool released, transaction steps,
                                                                     std::string operation) {
     require_held(claim, released, operation);
@@ -259,7 +270,7 @@ asio::awaitable<std::vector<step_result>> lock_guard::commit(transaction steps) 
 
 asio::awaitable<void> lock_guard::run_body(std::function<asio::awaitable<void>()> body, claim_ptr claim,
                                            bool released, std::chrono::nanoseconds stop_margin) {
-    return run_under(std::move(claim), released, std::move(body), stop_margin);
+    return run_unless_released(std::move(claim), released, std::move(body), stop_margin, "run");
 }
 
 asio::awaitable<void> lock_guard::revoke_requested() const { return until_revoked(claim_, is_released()); }

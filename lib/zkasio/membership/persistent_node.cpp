@@ -58,7 +58,11 @@ board_ptr checked_board(const client& zk, std::string path, bytes data, const pe
     if (problem.empty() && path == "/") problem = "the root stands by itself";
     if (!problem.empty()) throw error(errc::invalid_path, "persistent_node", path, problem);
     const std::size_t largest = room_for_data(path, toolbox(zk).completed(options.acl()));
-    return std::make_shared<node_board>(zk, std::move(path), std::move(data).take(), largest);
+    try {
+        return std::make_shared<node_board>(zk, path, std::move(data).take(), largest);
+    } catch (const error&) {
+        rethrow_step_as("persistent_node", path);
+    }
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include <cstddef>
 #include <exception>
 #include <iterator>
+#include <string_view>
 #include <utility>
 
 namespace zkasio {
@@ -67,9 +68,18 @@ asio::awaitable<void> put_in_some_session(state_ptr s, std::vector<bytes> items,
     }
 }
 
+// The beginning of the names of new items.
+std::string prefix_of_items(const queue_spec& what, const put_options& how, std::string_view operation) {
+    try {
+        return what.names.prefix(how);
+    } catch (const error&) {
+        rethrow_step_as(operation, what.path);
+    }
+}
+
 asio::awaitable<void> put_items(state_ptr s, std::vector<bytes> items, put_options how) {
     const spec_ptr what = queue_of(s, "put")->what;
-    const std::string name = what->names.prefix(how);
+    const std::string name = prefix_of_items(*what, how, "put");
     for (const bytes& item : items) require_size(*what, item);
     for (std::size_t put = 0; put < items.size();) {
         const std::size_t n = count_for_transaction(items, put, *what, name);
@@ -219,7 +229,7 @@ void work_queue::put_with(transaction& steps, bytes item, put_options how) const
     const queue_spec& what = *queue_of(state_, "put_with")->what;
     if (how.delay() != how.delay().zero() || what.names.tell_times())
         throw error(errc::invalid_argument, "put_with", what.path, "only put() knows the servers' time for a delay");
-    add_put(steps, what, what.item(what.names.prefix(how)), std::move(item));
+    add_put(steps, what, what.item(prefix_of_items(what, how, "put_with")), std::move(item));
 }
 asio::awaitable<void> work_queue::create() const { return create_queue(state_); }
 asio::awaitable<std::string> work_queue::take() const { return take_certainly(state_); }

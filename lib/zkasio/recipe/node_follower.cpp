@@ -62,8 +62,12 @@ node_follower::node_follower(const client& zk, std::string path, node_read what,
     require_path("follow", path);
     if (what == node_read::stat)
         throw error(errc::invalid_argument, "follow", path, "what can be followed are data and children");
-    engine_ = std::make_shared<detail::follow_engine>(zk, std::move(path), what, first);
-    engine_->begin(zk);
+    try {
+        engine_ = std::make_shared<detail::follow_engine>(zk, path, what, first);
+        engine_->begin(zk);
+    } catch (const error&) {
+        rethrow_step_as("follow", path);
+    }
 }
 
 node_follower& node_follower::operator=(node_follower&& other) noexcept {

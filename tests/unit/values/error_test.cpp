@@ -5,7 +5,9 @@
 #include <asio/error.hpp>
 
 #include <set>
+#include <stdexcept>
 #include <string>
+#include <system_error>
 #include <type_traits>
 #include <vector>
 
@@ -207,4 +209,37 @@ TEST_CASE("a reason that is the same as the code is told once", "[error]") {
           "with_session: client closed");
     CHECK(std::string(error(errc::lock_lost, "hold", "/a", "node deleted").what()) ==
           "hold /a: lock lost (node deleted)");
+}
+
+TEST_CASE("error: a step of an operation gets its name, unless it is about another path", "[error]") {
+    const auto renamed = [](const error& e) {
+        return test::failure_of([&] {
+            try {
+                throw e;
+            } catch (...) {
+                rethrow_step_as("put", "/q");
+            }
+        });
+    };
+    CHECK(renamed(error(zk_errc::no_auth, "create", "/q", "why", true)) ==
+          "put /q: no permission (why); it may or may not have been applied");
+    CHECK(renamed(error(errc::invalid_argument, "names", {}, "why")) == "put /q: invalid argument (why)");
+    CHECK(renamed(error(zk_errc::no_node, "get", "/a")) == "get /a: no such node");
+}
+
+TEST_CASE("error: a wait gets the name of its operation, also if a timer was cancelled", "[error]") {
+    const auto renamed = [](const auto& e) {
+        return test::failure_of([&] {
+            try {
+                throw e;
+            } catch (...) {
+                rethrow_as("put", "/q");
+            }
+        });
+    };
+    CHECK(renamed(error(errc::client_closed, "wait")) == "put /q: client closed");
+    CHECK(renamed(std::system_error(asio::error::operation_aborted)) == "put /q: cancelled");
+    const std::system_error other(std::make_error_code(std::errc::io_error));
+    CHECK(renamed(other) == other.what());
+    CHECK(renamed(std::runtime_error("of the body")) == "of the body");
 }

@@ -17,6 +17,14 @@ std::string checked_path(const std::string& name, std::string path) {
     return path;
 }
 
+node_follower follower_of(const client& zk, const std::string& name, const std::string& path, node_read what) {
+    try {
+        return {zk, path, what, first_state::of_any_server};
+    } catch (const error&) {
+        rethrow_step_as(name, path);
+    }
+}
+
 const stream_ptr& require_valid(const stream_ptr& stream) {
     if (!stream) throw error(errc::invalid_argument, "watch", {}, "this stream was moved from");
     return stream;
@@ -27,7 +35,7 @@ const stream_ptr& require_valid(const stream_ptr& stream) {
 stream_state::stream_state(const client& zk, std::string n, std::string p, node_read what)
     : name(std::move(n)),
       path(checked_path(name, std::move(p))),
-      follower(zk, path, what, first_state::of_any_server) {}
+      follower(follower_of(zk, name, path, what)) {}
 
 std::shared_ptr<const void> open_stream(const client& zk, const stream_ptr& stream) {
     auto stop = [open = zk.keep_open(), stream](const void*) { stream->follower.stop(); };

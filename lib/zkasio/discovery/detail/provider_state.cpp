@@ -2,6 +2,7 @@
 
 #include <zkasio/error.hpp>
 #include <zkasio/path.hpp>
+#include <zkasio/recipe/rethrow_to_caller.hpp>
 #include <zkasio/recipe/wait_as.hpp>
 
 #include <cassert>
@@ -153,24 +154,18 @@ bool provider_state::has_ended() const {
     return ended_;
 }
 
-void provider_state::check_alive() const {
+void provider_state::check_alive(std::string_view operation) const {
     const std::lock_guard lock(mutex_);
     if (!ended_) return;
-    std::error_code code = errc::client_closed;
-    try {
-        if (why_) std::rethrow_exception(why_);
-    } catch (const error& e) {
-        if (e.code() != errc::client_closed && e.code() != errc::forked) throw;
-        code = e.code();  // the loop's error names the loop
-    }
-    throw error(code, "provider", path_);
+    if (why_) rethrow_end_of_loop(why_, operation, path_);
+    throw error(errc::client_closed, operation, path_);
 }
 
 asio::awaitable<picked> provider_state::pick(ptr self, std::optional<std::uint64_t> key) {
     picked next = require_valid(self)->try_pick(key);
     if (next) co_return next;
     const auto pick_or_end = [self, key] {
-        self->check_alive();
+        self->check_alive("pick");
         return self->try_pick(key);
     };
     next = co_await self->change_.until(pick_or_end, "pick", self->path_);
@@ -180,7 +175,7 @@ asio::awaitable<picked> provider_state::pick(ptr self, std::optional<std::uint64
 asio::awaitable<void> provider_state::ready(ptr self) {
     const auto listed = [self = require_valid(self)] {
         listing_ptr now = self->latest();
-        if (!now) self->check_alive();
+        if (!now) self->check_alive("ready");
         return now;
     };
     co_await self->change_.until(listed, "ready", self->path_);
@@ -189,7 +184,7 @@ asio::awaitable<void> provider_state::ready(ptr self) {
 
 asio::awaitable<service_view> provider_state::changed(ptr self, service_view seen) {
     const auto other_view = [self = require_valid(self), seen] {
-        self->check_alive();
+        self->check_alive("changed");
         service_view now = make_service_view::of(self->latest());
         return now.version() != seen.version() ? std::optional(std::move(now)) : std::nullopt;
     };

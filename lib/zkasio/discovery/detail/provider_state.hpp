@@ -51,7 +51,7 @@ private:
     void publish(listing next, std::unique_ptr<const pick_pool> pool);
     void lose_sight();
     bool has_ended() const;
-    void check_alive() const;
+    void check_alive(std::string_view operation) const;
 
     const operations events_;
     const std::string path_;

@@ -1,6 +1,7 @@
 #include <zkasio/election/detail/candidacy.hpp>
 
 #include <zkasio/error.hpp>
+#include <zkasio/recipe/rethrow_to_caller.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/recipe/wait_as.hpp>
 
@@ -153,7 +154,7 @@ asio::awaitable<candidacy::term_ptr> candidacy::begin_body(std::shared_ptr<candi
     term_ptr begun;
     const auto decided = [self, &begun] {
         const std::lock_guard lock(self->mutex_);
-        if (self->failed_) std::rethrow_exception(self->failed_);
+        if (self->failed_) rethrow_end_of_loop(self->failed_, "run", self->path_);
         if (self->closing_) return true;
         if (self->term_) ++self->term_->bodies;
         begun = self->term_;
@@ -188,7 +189,7 @@ candidate_status candidacy::status() const {
 
 // Under the mutex.
 void candidacy::check_alive() const {
-    if (failed_) std::rethrow_exception(failed_);
+    if (failed_) rethrow_end_of_loop(failed_, "next", path_);
     throw error(errc::client_closed, "next", path_, "this candidate was closed");
 }
 
@@ -213,7 +214,7 @@ asio::awaitable<void> candidacy::until_closed(std::shared_ptr<candidacy> self) {
     const auto ended = [self] { return self->status().state == candidate_state::ended; };
     co_await self->change_.until(ended, "close", self->path_);
     const std::lock_guard lock(self->mutex_);
-    if (self->failed_to_leave_) std::rethrow_exception(self->failed_);
+    if (self->failed_to_leave_) rethrow_end_of_loop(self->failed_, "close", self->path_);
 }
 
 }  // namespace zkasio::election_detail

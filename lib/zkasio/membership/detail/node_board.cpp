@@ -1,6 +1,7 @@
 #include <zkasio/membership/detail/node_board.hpp>
 
 #include <zkasio/error.hpp>
+#include <zkasio/recipe/rethrow_to_caller.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/recipe/wait_as.hpp>
 
@@ -120,8 +121,8 @@ void node_board::end(const std::exception_ptr& why) {
 }
 
 // Under the mutex.
-void node_board::check_alive() const {
-    if (failed_) std::rethrow_exception(failed_);
+void node_board::check_alive(std::string_view operation) const {
+    if (failed_) rethrow_end_of_loop(failed_, operation, path_);
     if (leaving_) throw error(errc::client_closed, "persistent_node", path_, "it has left");
 }
 
@@ -130,7 +131,7 @@ void node_board::check_alive() const {
 // Nothing: the node does not stand yet.
 std::optional<std::string> node_board::standing_path() const {
     const std::lock_guard lock(mutex_);
-    check_alive();
+    check_alive("created");
     if (state_.load() != persistent_node_state::standing) return std::nullopt;
     return node_path_;
 }
@@ -140,7 +141,7 @@ std::optional<persistent_node_state> node_board::state_unless(persistent_node_st
     const std::lock_guard lock(mutex_);
     const persistent_node_state now = state_.load();
     if (now != known) return now;
-    if (now == persistent_node_state::ended) check_alive();
+    if (now == persistent_node_state::ended) check_alive("state_after");
     return std::nullopt;
 }
 
@@ -157,7 +158,7 @@ std::shared_ptr<data_request> node_board::ask_for_data(std::string data) {
                     std::to_string(data.size()) + " bytes, and there is room for " + std::to_string(largest_));
     const auto request = std::make_shared<data_request>(toolbox(events_).make_one_shot_event());
     std::unique_lock lock(mutex_);
-    check_alive();
+    check_alive("set_data");
     requests_.push_back(request);
     new_data_ = std::move(data);
     request->number = ++last_number_;
@@ -182,7 +183,7 @@ asio::awaitable<void> node_board::until_written(std::shared_ptr<node_board> self
         failed = std::current_exception();
         self->forget_request(request);
     }
-    if (failed) std::rethrow_exception(failed);
+    if (failed) rethrow_end_of_loop(failed, "set_data", self->path_);
 }
 
 asio::awaitable<persistent_node_state> node_board::until_other_state(std::shared_ptr<node_board> self,
@@ -197,7 +198,7 @@ asio::awaitable<void> node_board::until_ended(std::shared_ptr<node_board> self, 
     const auto ended = [self] { return self->state() == persistent_node_state::ended; };
     co_await self->change_.until(ended, std::string(operation), self->path_);
     const std::lock_guard lock(self->mutex_);
-    if (self->failed_) std::rethrow_exception(self->failed_);
+    if (self->failed_) rethrow_end_of_loop(self->failed_, operation, self->path_);
 }
 
 asio::awaitable<void> node_board::until_left(std::shared_ptr<node_board> self) {

@@ -84,7 +84,7 @@ private:
     std::shared_ptr<data_request> ask_for_data(std::string data);
     void forget_request(const std::shared_ptr<data_request>& request) noexcept;
     std::vector<std::shared_ptr<data_request>> take_requests(std::uint64_t up_to);
-    void check_alive() const;
+    void check_alive(std::string_view operation) const;
 
     const operations events_;
     const std::string path_;

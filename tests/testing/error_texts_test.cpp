@@ -1,0 +1,238 @@
+// What an error says: the operation that the caller has called, its path, and the reason.
+
+#include "support/catch.hpp"
+#include "support/test_client.hpp"
+#include "support/texts.hpp"
+#include "testing/steps.hpp"
+
+#include <zkasio/barriers/barrier.hpp>
+#include <zkasio/barriers/latch.hpp>
+#include <zkasio/cache/tree_cache.hpp>
+#include <zkasio/cache/value_stream.hpp>
+#include <zkasio/counters/id_allocator.hpp>
+#include <zkasio/coroutines/timeout.hpp>
+#include <zkasio/discovery/provider.hpp>
+#include <zkasio/discovery/registry.hpp>
+#include <zkasio/election/candidate.hpp>
+#include <zkasio/election/leader_election.hpp>
+#include <zkasio/election/leader_observer.hpp>
+#include <zkasio/locks/mutex.hpp>
+#include <zkasio/membership/group.hpp>
+#include <zkasio/membership/partitioner.hpp>
+#include <zkasio/membership/persistent_node.hpp>
+#include <zkasio/queues/work_queue.hpp>
+#include <zkasio/testing/fake_ensemble.hpp>
+#include <zkasio/transact/transact.hpp>
+
+#include <chrono>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace zkasio;
+using namespace zkasio::test;
+using namespace std::chrono_literals;
+using zkasio::testing::fake_ensemble;
+
+namespace {
+
+template <class T>
+std::string text_of(fake_ensemble& ensemble, asio::awaitable<T> operation) {
+    return failure_of([&] { ensemble.run(std::move(operation)); });
+}
+
+asio::awaitable<void> body_of_candidate(const leadership&) { co_await sleep_for(1h); }
+
+client_options without_renewal() { return sessions_of_ten_seconds().renewal(session_renewal::none); }
+
+client moved_from_client(fake_ensemble& ensemble) {
+    client from = ensemble.client(sessions_of_ten_seconds());
+    const client to = std::move(from);
+    return from;
+}
+
+}  // namespace
+
+TEST_CASE("error texts: a limit in a pause of transact() names it", "[testing]") {
+    fake_ensemble ensemble;
+    const client zk = ensemble.client(sessions_of_ten_seconds()), other = ensemble.client(sessions_of_ten_seconds());
+    ensemble.create("/n");
+    int tries = 0;
+    const auto body = [&](unit& u) -> asio::awaitable<void> {
+        co_await u.get("/n");
+        co_await other.set("/n", std::to_string(++tries));
+        u.set("/n", "mine");
+    };
+    transact_options how;
+    SECTION("after a conflict") {}
+    SECTION("after a conflict, with receipts") { how.receipts("/receipts"); }
+    for (int i = 0; i < 20; ++i) {
+        const std::string text = text_of(ensemble, timeout(1s + i * 37ms, transact(zk, body, how)));
+        INFO(text);
+        CHECK_FALSE(has(text, "timeout"));
+    }
+}
+
+TEST_CASE("error texts: a limit while transact() is repeated at servers that refuse names it", "[testing]") {
+    fake_ensemble ensemble;
+    const client zk = ensemble.client(sessions_of_ten_seconds());
+    ensemble.create("/n");
+    const auto body = [&](unit& u) -> asio::awaitable<void> {
+        u.set("/n", "mine");
+        co_return;
+    };
+    ensemble.run(zk.connected());
+    ensemble.throttle(100);
+    for (int i = 0; i < 20; ++i) {
+        const std::string text = text_of(ensemble, timeout(1s + i * 37ms, transact(zk, body)));
+        INFO(text);
+        CHECK(text.starts_with("transact: timed out"));
+    }
+}
+
+TEST_CASE("error texts: a limit while hand_over() waits names it", "[testing]") {
+    fake_ensemble ensemble;
+    const client zk = ensemble.client(sessions_of_ten_seconds()), other = ensemble.client(sessions_of_ten_seconds());
+    const leadership first = ensemble.run(leader_election(other, "/election").campaign());
+    const candidate second(zk, "/election");
+    ensemble.run_for(1s);
+    for (int i = 0; i < 10; ++i)
+        CHECK(text_of(ensemble, timeout(1s + i * 37ms, zk.hand_over())) == "hand_over: timed out");
+}
+
+TEST_CASE("error texts: the work under a lock names the operation that runs it", "[testing]") {
+    fake_ensemble ensemble;
+    const client zk = ensemble.client(sessions_of_ten_seconds());
+    const mutex lock(zk, "/lock");
+    const auto expires = [&]() -> asio::awaitable<void> {
+        ensemble.expire(zk);
+        co_await sleep_for(1h);
+    };
+    std::string node;
+    SECTION("run()") {
+        const lock_guard guard = ensemble.run(lock.acquire());
+        const std::string lost = text_of(ensemble, guard.run(expires));
+        CHECK(lost == "run " + guard.path() + ": lock lost (session expired)");
+    }
+    SECTION("with_lock()") {
+        const auto body = [&](lock_guard& guard) {
+            node = guard.path();
+            return expires();
+        };
+        const std::string lost = text_of(ensemble, lock.with_lock(body));
+        CHECK(lost == "with_lock " + node + ": lock lost (session expired)");
+        const with_lock_options revocable(revocation_policy::cancel_after(1s));
+        const std::string lost_again = text_of(ensemble, lock.with_lock(body, revocable));
+        CHECK(lost_again == "with_lock " + node + ": lock lost (session expired)");
+        const std::string margin = text_of(ensemble, lock.with_lock(body, with_lock_options().stop_margin(9s)));
+        CHECK(margin.starts_with("with_lock /lock/"));
+    }
+    SECTION("lead()") {
+        const leader_election election(zk, "/lock");
+        const auto body = [&](leadership&) { return expires(); };
+        const std::string margin = text_of(ensemble, election.lead(body, lead_options().stop_margin(9s)));
+        CHECK(margin.starts_with("lead /lock/"));
+    }
+}
+
+TEST_CASE("error texts: a limit on a notice of a guard names the notice", "[testing]") {
+    fake_ensemble ensemble;
+    const client zk = ensemble.client(sessions_of_ten_seconds());
+    const lock_guard guard = ensemble.run(mutex(zk, "/lock").acquire());
+    CHECK(text_of(ensemble, timeout(1s, guard.lease_extended(boot_clock::time_point::max()))) ==
+          "lease_extended " + guard.path() + ": timed out");
+    CHECK(text_of(ensemble, timeout(1s, guard.revoke_requested())) ==
+          "revoke_requested " + guard.path() + ": timed out");
+    const session s = ensemble.run(zk.current_session());
+    CHECK(text_of(ensemble, timeout(1s, s.lease_extended(boot_clock::time_point::max()))) ==
+          "lease_extended: timed out");
+}
+
+TEST_CASE("error texts: what stands in the background names its path when the session ends", "[testing]") {
+    fake_ensemble ensemble;
+    const client zk = ensemble.client(without_renewal());
+    const candidate stands(zk, "/election");
+    const provider orders(zk, "/base", "orders");
+    const persistent_node node(zk, "/node");
+    ensemble.run(stands.next());
+    ensemble.run(orders.ready());
+    ensemble.run(node.created());
+    SECTION("it expires") {
+        ensemble.expire(zk);
+        ensemble.run_for(30s);
+        REQUIRE(stands.status().state == candidate_state::ended);
+        ensemble.run(stands.next());
+        CHECK(text_of(ensemble, stands.next()) == "next /election: session expired");
+        CHECK(text_of(ensemble, stands.run(&body_of_candidate)) == "run /election: session expired");
+        CHECK(text_of(ensemble, orders.pick()) == "pick /base/orders: session expired");
+        CHECK(text_of(ensemble, orders.changed(orders.view())) == "changed /base/orders: session expired");
+        CHECK(text_of(ensemble, node.created()) == "created /node: session expired");
+        CHECK(text_of(ensemble, node.set_data("x")) == "set_data /node: session expired");
+        CHECK(text_of(ensemble, node.ended()) == "ended /node: session expired");
+    }
+    SECTION("the client is closed") {
+        ensemble.run(zk.close());
+        ensemble.run(stands.next());
+        CHECK(text_of(ensemble, stands.next()) == "next /election: client closed");
+        CHECK(text_of(ensemble, stands.run(&body_of_candidate)) == "run /election: client closed");
+        CHECK(text_of(ensemble, orders.pick()) == "pick /base/orders: client closed");
+        CHECK(text_of(ensemble, node.created()) == "created /node: client closed");
+        CHECK(text_of(ensemble, node.ended()) == "ended /node: client closed");
+    }
+}
+
+TEST_CASE("error texts: an observer of an election names the election", "[testing]") {
+    fake_ensemble ensemble;
+    const client zk = ensemble.client(sessions_of_ten_seconds());
+    const leader_observer observer = leader_election(zk, "/election").observe();
+    ensemble.run(observer.next());
+    for (int i = 0; i < 5; ++i)
+        CHECK(text_of(ensemble, timeout(1s + i * 37ms, observer.next())) == "observe /election: timed out");
+    ensemble.run(zk.close());
+    const std::string closed = text_of(ensemble, observer.next());
+    CHECK(closed == "observe /election: client closed");
+}
+
+TEST_CASE("error texts: a wait for a barrier or a latch names it", "[testing]") {
+    fake_ensemble ensemble;
+    const client zk = ensemble.client(sessions_of_ten_seconds());
+    ensemble.create("/barrier");
+    CHECK(text_of(ensemble, timeout(3s, barrier(zk, "/barrier").wait())) == "wait /barrier: timed out");
+    CHECK(text_of(ensemble, timeout(3s, latch(zk, "/latch", 1).wait())) == "wait /latch: timed out");
+}
+
+TEST_CASE("error texts: refused arguments and data name the path", "[testing]") {
+    fake_ensemble ensemble;
+    const client zk = ensemble.client(sessions_of_ten_seconds());
+    ensemble.create("/base/orders/bad", "no JSON");
+    CHECK(text_of(ensemble, registry(zk, "/base").instance("orders", "bad"))
+              .starts_with("instance /base/orders/bad: invalid argument (no instance: "));
+    const work_queue queue(zk, "/queue");
+    CHECK(text_of(ensemble, queue.put("x", put_options().priority(1000))) ==
+          "put /queue: invalid argument (a priority is a number from 0 to 999)");
+    CHECK(text_of(ensemble, queue.put_all({"x"}, put_options().id("a"))) ==
+          "put /queue: invalid argument (the items of this queue's layout have no id)");
+    transaction steps;
+    CHECK(failure_of([&] { queue.put_with(steps, "x", put_options().priority(1000)); }) ==
+          "put_with /queue: invalid argument (a priority is a number from 0 to 999)");
+}
+
+TEST_CASE("error texts: recipes over a client that was moved from name themselves", "[testing]") {
+    fake_ensemble ensemble;
+    const client gone = moved_from_client(ensemble);
+    const std::string why = ": invalid argument (this object was moved from)";
+    CHECK(failure_of([&] { candidate c(gone, "/a"); }) == "candidate /a" + why);
+    CHECK(failure_of([&] { persistent_node n(gone, "/a"); }) == "persistent_node /a" + why);
+    CHECK(failure_of([&] { tree_cache c(gone, "/a"); }) == "cache /a" + why);
+    CHECK(failure_of([&] { provider p(gone, "/a", "b"); }) == "provider /a/b" + why);
+    CHECK(failure_of([&] { (void)watch_value(gone, "/a"); }) == "watch_value /a" + why);
+    CHECK(text_of(ensemble, group(gone, "/a").join("b")) == "persistent_node /a/b" + why);
+    const auto under_partition = [](held_partition&) -> asio::awaitable<void> { co_return; };
+    std::vector<std::string> names{"b"};
+    CHECK(text_of(ensemble, partitioner(gone, "/a", names).run(under_partition)).starts_with("persistent_node /a/"));
+    CHECK(text_of(ensemble, barrier(gone, "/a").wait()) == "wait /a" + why);
+    CHECK(text_of(ensemble, latch(gone, "/a", 1).wait()) == "wait /a" + why);
+    CHECK(text_of(ensemble, id_allocator(gone, "/a").next()) == "next /a" + why);
+    CHECK(failure_of([&] { (void)id_allocator(gone, "/a").try_next(); }) == "try_next /a" + why);
+    CHECK(text_of(ensemble, leader_election(gone, "/a").observe().next()) == "observe /a" + why);
+}
