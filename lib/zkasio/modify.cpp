@@ -210,7 +210,11 @@ asio::awaitable<modified> modify_until_certain(operations on, std::string path, 
         if (!node.needs_session() && ++tries == how.tries())
             throw error(zk_errc::bad_version, "modify", path,
                         "other clients were ahead " + std::to_string(tries) + " times");
-        co_await pauses.pause();
+        try {
+            co_await pauses.pause();
+        } catch (...) {
+            rethrow_as("modify", path);
+        }
     }
 }
 

@@ -20,11 +20,13 @@
 #include <zkasio/membership/group.hpp>
 #include <zkasio/membership/partitioner.hpp>
 #include <zkasio/membership/persistent_node.hpp>
+#include <zkasio/modify.hpp>
 #include <zkasio/queues/work_queue.hpp>
 #include <zkasio/testing/fake_ensemble.hpp>
 #include <zkasio/transact/transact.hpp>
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -87,6 +89,38 @@ TEST_CASE("error texts: a limit while transact() is repeated at servers that ref
         const std::string text = text_of(ensemble, timeout(1s + i * 37ms, transact(zk, body)));
         INFO(text);
         CHECK(text.starts_with("transact: timed out"));
+    }
+}
+
+TEST_CASE("error texts: a limit while modify() is repeated names it", "[testing]") {
+    fake_ensemble ensemble;
+    const client zk = ensemble.client(sessions_of_ten_seconds());
+    ensemble.create("/n");
+    int tries = 0;
+    const auto change = [&](std::optional<node_data>) {
+        ensemble.set("/n", std::to_string(++tries));
+        return std::optional<std::string>("mine");
+    };
+    for (int i = 0; i < 20; ++i) {
+        const std::string text = text_of(ensemble, timeout(1s + i * 37ms, modify(zk, "/n", change)));
+        INFO(text);
+        CHECK_FALSE(has(text, "timeout"));
+        CHECK(has(text, " /n: timed out"));
+    }
+}
+
+TEST_CASE("error texts: a limit while lead() is repeated names it", "[testing]") {
+    fake_ensemble ensemble;
+    const client zk = ensemble.client(sessions_of_ten_seconds());
+    const leader_election election(zk, "/election");
+    const auto body = [](leadership&) -> asio::awaitable<void> {
+        throw error(zk_errc::connection_loss, "get", "/a");
+        co_return;
+    };
+    for (int i = 0; i < 20; ++i) {
+        const std::string text = text_of(ensemble, timeout(1s + i * 37ms, election.lead(body)));
+        INFO(text);
+        CHECK_FALSE(has(text, "timeout"));
     }
 }
 

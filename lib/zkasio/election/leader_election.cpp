@@ -133,7 +133,13 @@ asio::awaitable<void> wait_until(boot_clock::time_point end) {
 
 asio::awaitable<leadership> stand(client zk, mutex queue) {
     auto campaign = [&] { return elected(queue, acquire_options()); };
-    co_return co_await retry_until_certain(toolbox(zk).make_back_off(), campaign);
+    try {
+        co_return co_await retry_until_certain(toolbox(zk).make_back_off(), campaign);
+    } catch (const error&) {
+        throw;
+    } catch (...) {  // a pause was cancelled
+        rethrow_as("lead", queue.path());
+    }
 }
 
 void warn_of(const std::exception_ptr& failure, const client& zk, const std::string& path) {
@@ -194,7 +200,11 @@ asio::awaitable<void> lead(lead_body body, client zk, mutex queue, lead_options 
         if (boot_clock::now() - began > leader.guard().claim()->on().timeout()) pauses.reset();
         if (next == after_term::pause_and_stand_again) {
             warn_of(end.failure, zk, queue.path());
-            co_await pauses.pause();
+            try {
+                co_await pauses.pause();
+            } catch (...) {
+                rethrow_as("lead", queue.path());
+            }
         }
     }
 }
