@@ -60,12 +60,14 @@ while [ $# -gt 0 ]; do
 done
 [ -n "$seed" ] || seed=$(shuf -i 1-1000000000 -n 1)
 [ -z "$keep" ] || [ ! -e "$keep" ] || die "$keep is there already"
+[ -z "$build" ] || [ -d "$build" ] || die "there is no directory $build"
 
 if [ -z "$build" ]; then
     install_packages python3
     build test zkasio_soak_worker
     build=$root/build/test
 fi
+build=$(cd "$build" && pwd)
 if [ -z "${ZKASIO_ZOOKEEPER_CLASSPATH:-}" ] && [ ! -e /usr/share/java/zookeeper.jar ]; then
     echo "no ZooKeeper here: install the package zookeeper" >&2
     exit 77
