@@ -234,7 +234,7 @@ TEST_CASE("what guards return may be awaited when the guard is gone: the lock is
         lock_guard second = co_await m.acquire();
         co_await when_dead(
             "lock_guard.hpp commit", std::move(second),
-            [](lock_guard& g) { return g.commit(transaction().check("/")); }, errc::lock_lost);
+            [](lock_guard& g) { return g.commit(transaction().check("/")); }, errc::lock_released);
         lock_guard third = co_await m.acquire();
         co_await when_dead(
             "lock_guard.hpp run", std::move(third), [](lock_guard& g) { return g.run(nothing); }, errc::lock_released);
@@ -352,11 +352,11 @@ TEST_CASE("what leaders return may be awaited when they are gone: they have resi
         leadership second = co_await e.campaign();
         co_await when_dead(
             "leadership.hpp commit", std::move(second),
-            [](leadership& l) { return l.commit(transaction().check("/")); }, errc::lock_lost);
+            [](leadership& l) { return l.commit(transaction().check("/")); }, errc::lock_released);
         leadership third = co_await e.campaign();
         co_await when_dead(
             "leadership.hpp proclaim", std::move(third), [](leadership& l) { return l.proclaim("x"); },
-            errc::lock_lost);
+            errc::lock_released);
         leadership fourth = co_await e.campaign();
         co_await when_dead(
             "leadership.hpp run", std::move(fourth), [](leadership& l) { return l.run(nothing); },
