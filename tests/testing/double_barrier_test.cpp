@@ -412,8 +412,7 @@ TEST_CASE("double_barrier: an entry that is destroyed or assigned to leaves, and
         co_await b.entry().leave();
         co_await a.entry().leave();  // waits for the same end
         CHECK(nothing_left(e));
-        const std::string empty = co_await message_of(barrier_entry().leave());
-        CHECK(empty == "leave: lock not held (this entry is empty)");
+        co_await barrier_entry().leave();
         co_await one.close();
         co_await two.close();
     };
