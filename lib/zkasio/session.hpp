@@ -132,8 +132,8 @@ public:
     /// were given. To be called on the strand. Exceptions of `f` are logged.
     void on_lost(std::function<void(loss_reason)> f) const;
 
-    /// Watches the nodes at once, or as soon as there is a connection, instead of when they have been held for a quarter
-    /// of the session timeout. To be called on the strand.
+    /// Watches the nodes at once, or as soon as there is a connection, instead of when they have been held for a
+    /// quarter of the session timeout. To be called on the strand.
     void watch_nodes() const;
     /// Whether all nodes are watched: the nodes then existed in the server's state as of its latest message to this
     /// client. On the strand only.

@@ -333,7 +333,8 @@ TEST_CASE("partitioner: a partition that comes back in a new session waits for t
             for (int i = 0; i < 10; ++i) co_await victim.sync();
             CHECK(begun == 1);
             const std::optional<node_stat> now = co_await zk.exists(dir + "/locks/p0");
-            if (queue && now) CHECK(now->cversion == queue->cversion);  // no candidate has come (an empty container may go)
+            // No candidate has come. (An empty container may go.)
+            if (queue && now) CHECK(now->cversion == queue->cversion);
             co_await b.leave();
         }
         auto works_again = [&]() -> asio::awaitable<bool> { co_return begun == 2; };
