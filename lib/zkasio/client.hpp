@@ -144,8 +144,8 @@ public:
     /// process of the same service, say. Returns what client_options::resume() takes. If nobody resumes the session, it
     /// ends after its timeout. Locks that are held are lost here, and their nodes stay: release them before, or destroy
     /// their guards. So do the nodes of other recipes: of participants in a double_barrier, of a delivery that has not
-    /// ended, of an acquire of slots or of an unfair_mutex that has not ended. An item that was to be given back after a
-    /// pause is given back at once.
+    /// ended, of an acquire of slots or of an unfair_mutex that has not ended. Items that were to be given back after a
+    /// pause are given back at once.
     /// *Completes when* nothing is left that idle() waits for, no other acquire and no campaign waits, also not that of
     /// a candidate or a partitioner, and the connection is closed: cancel what waits before.
     /// *Fails with* errc::client_closed if the client was closed before; otherwise as credentials(), and then the

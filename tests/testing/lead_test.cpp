@@ -280,7 +280,8 @@ TEST_CASE("partitioner: a connection that is lost under a commit ends no other p
     CHECK(ensemble.run(working.code()) == asio::error::operation_aborted);
 }
 
-TEST_CASE("proclaim: what another client writes into the directory meanwhile stays, and a refusal is told", "[testing]") {
+TEST_CASE("proclaim: what another client writes into the directory meanwhile stays, and a refusal is told",
+          "[testing]") {
     fake_ensemble ensemble;
     const client zk = ensemble.client(sessions_of_ten_seconds());
     const leader_election election(zk, "/election");
