@@ -323,6 +323,8 @@ class Soak:
         for peer in self.peers:
             peer.end()
             self.say(f"{peer.library} has had {peer.turns} turns, in {peer.starts} processes")
+            if peer.turns == 0 and peer.starts > 10:
+                self.bad(f"{peer.library} cannot be started: see peer-{peer.library}.1.stderr")
         patience = 60 + 10 * self.timeout
         self.of_all("stop", patience, "stopped")
         self.of_all("drain", patience, "drained")
