@@ -2,6 +2,7 @@
 
 #include <zkasio/detail/base/random_engine.hpp>
 #include <zkasio/detail/client/core.hpp>
+#include <zkasio/error.hpp>
 
 #include <asio/post.hpp>
 #include <asio/this_coro.hpp>
@@ -22,6 +23,14 @@ asio::awaitable<void> back_off::wait(std::chrono::milliseconds pause) {
     asio::steady_timer timer(co_await asio::this_coro::executor);
     timer.expires_after(pause);
     co_await timer.async_wait(asio::use_awaitable);
+}
+
+asio::awaitable<void> back_off::wait_as(std::chrono::milliseconds pause, std::string operation, std::string path) {
+    try {
+        co_await wait(pause);
+    } catch (...) {
+        rethrow_as(operation, path);
+    }
 }
 
 void back_off::then(const asio::any_io_executor& executor, std::function<void()> f) {

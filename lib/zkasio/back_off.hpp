@@ -10,6 +10,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <string>
 #include <utility>
 
 namespace zkasio {
@@ -33,6 +34,10 @@ public:
     /// *Completes when* a pause of next() has passed.
     /// *Cancellation*: ends the pause at once.
     asio::awaitable<void> pause() { return wait(next()); }
+    /// As pause(), for the caller's `operation` on `path`: the error of a cancellation names both.
+    asio::awaitable<void> pause(std::string operation, std::string path) {
+        return wait_as(next(), std::move(operation), std::move(path));
+    }
 
     /// For state machines: calls `f` on `executor` after a pause of next(), unless then() is called again or this
     /// object is destroyed before. To be called on `executor`. `f` must not throw.
@@ -45,6 +50,7 @@ private:
     friend struct detail::access;
     explicit back_off(std::shared_ptr<detail::core> core) : core_(std::move(core)) {}
     static asio::awaitable<void> wait(std::chrono::milliseconds pause);
+    static asio::awaitable<void> wait_as(std::chrono::milliseconds pause, std::string operation, std::string path);
 
     std::shared_ptr<detail::core> core_;
     std::shared_ptr<asio::steady_timer> timer_;

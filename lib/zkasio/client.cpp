@@ -73,11 +73,7 @@ asio::awaitable<void> until_known(core_ptr c) {
         const bool again =
             r.code == errc::session_expired || (r.code == condition::retryable && r.code != errc::not_connected);
         if (again) {
-            try {
-                co_await pauses.pause();
-            } catch (...) {
-                rethrow_as("connect", {});
-            }
+            co_await pauses.pause("connect", std::string());
             continue;
         }
         // no_node and no_auth are answers, too, and prove that the credentials were accepted: a server that refuses one
@@ -175,12 +171,7 @@ asio::awaitable<session_credentials> handed_over(core_ptr c) {
         const wait_end over = co_await wait_for(c, done);
         if (over.code && c->session_left()) continue;
         if (over.code) throw error(over.code, "hand_over");
-        if (*begun) continue;
-        try {
-            co_await pauses.pause();
-        } catch (...) {
-            rethrow_as("hand_over", {});
-        }
+        if (!*begun) co_await pauses.pause("hand_over", std::string());
     }
 }
 

@@ -210,11 +210,7 @@ asio::awaitable<modified> modify_until_certain(operations on, std::string path, 
         if (!node.needs_session() && ++tries == how.tries())
             throw error(zk_errc::bad_version, "modify", path,
                         "other clients were ahead " + std::to_string(tries) + " times");
-        try {
-            co_await pauses.pause();
-        } catch (...) {
-            rethrow_as("modify", path);
-        }
+        co_await pauses.pause("modify", path);
     }
 }
 

@@ -165,7 +165,7 @@ asio::awaitable<term_end> serve(leadership& leader, const lead_body& body, lead_
         if (leader.held() && boot_clock::now() < earliest_end) co_await wait_until(earliest_end);
     };
     try {
-        co_await lock_detail::run_under(leader.guard().claim(), std::move(term), how.stop_margin(), "lead");
+        co_await lock_detail::run_under(leader.guard().claim(), false, std::move(term), how.stop_margin(), "lead");
     } catch (...) {
         end.failure = std::current_exception();
     }
@@ -200,11 +200,7 @@ asio::awaitable<void> lead(lead_body body, client zk, mutex queue, lead_options 
         if (boot_clock::now() - began > leader.guard().claim()->on().timeout()) pauses.reset();
         if (next == after_term::pause_and_stand_again) {
             warn_of(end.failure, zk, queue.path());
-            try {
-                co_await pauses.pause();
-            } catch (...) {
-                rethrow_as("lead", queue.path());
-            }
+            co_await pauses.pause("lead", queue.path());
         }
     }
 }

@@ -98,12 +98,7 @@ asio::awaitable<void> leader_observer::state::until_news(std::shared_ptr<state> 
             if (!failed && !another_session) throw;
         }
         self->seen.reset();
-        if (!failed) continue;
-        try {
-            co_await pauses.pause();
-        } catch (...) {
-            rethrow_as("observe", self->path);
-        }
+        if (failed) co_await pauses.pause("observe", self->path);
     }
 }
 

@@ -132,38 +132,6 @@ asio::awaitable<void> run_with_margin(const claim_ptr& claim, const plain_body& 
     if (failed) std::rethrow_exception(failed);
 }
 
-asio::awaitable<void> run_unless_released(claim_ptr claim, bool released, plain_body body,
-                                          std::chrono::nanoseconds margin, std::string operation) {
-    // The guard may have been released since run() was called.
-    if (released || claim->reason() == loss_reason::released) refuse_released(operation, claim);
-    if (!body) throw error(errc::invalid_argument, operation, claim->paths().front(), "the body is empty");
-    check_margin(claim, margin, operation);
-    margin_run run;
-    if (margin > std::chrono::nanoseconds::zero())
-        body = [&, inner = std::move(body)] { return run_with_margin(claim, inner, margin, run, operation); };
-    asio::any_io_executor on;
-    std::function<asio::awaitable<void>()> known = [&]() -> asio::awaitable<void> {
-        on = co_await asio::this_coro::executor;
-        claim->body_begins(on);
-        if (!is_loss(claim->hold().reason())) co_await body();
-    };
-    std::exception_ptr failed;
-    try {
-        co_await claim->hold().run(std::move(known));
-    } catch (...) {
-        failed = std::current_exception();
-    }
-    // A body may release the lock itself without an error. One that was stopped was cut off, whatever keeps the lock:
-    // another body, or another guard of its owner. One that was not is not told that the lock is given back behind it.
-    loss_reason why = claim->hold().reason();
-    if (run.stopped && !is_loss(why)) why = loss_reason::lease_ended;
-    if (run.begun) claim->margin_ends(run.stopped);
-    if (on) claim->body_ends(on);
-    if (is_loss(why))
-        throw_with_body_failure(error(errc::lock_lost, operation, lost_path(claim), to_string(why)), failed);
-    if (failed) std::rethrow_exception(failed);
-}
-
 // The failure of a wait that ends with the lock.
 [[noreturn]] void throw_end(const claim_ptr& claim, std::string_view operation, const std::exception_ptr& failed) {
     const loss_reason why = claim->hold().reason();
@@ -248,9 +216,36 @@ void lock_detail::throw_if_lost(const claim_ptr& claim, const error& e, std::str
                 to_string(node_gone ? loss_reason::node_deleted : loss_reason::session_expired), e.outcome_unknown());
 }
 
-asio::awaitable<void> lock_detail::run_under(claim_ptr claim, std::function<asio::awaitable<void>()> body,
-                                             std::chrono::nanoseconds stop_margin, std::string operation) {
-    return run_unless_released(std::move(claim), false, std::move(body), stop_margin, std::move(operation));
+asio::awaitable<void> lock_detail::run_under(claim_ptr claim, bool released, plain_body body,
+                                             std::chrono::nanoseconds margin, std::string operation) {
+    // The guard may have been released since run() was called.
+    if (released || claim->reason() == loss_reason::released) refuse_released(operation, claim);
+    if (!body) throw error(errc::invalid_argument, operation, claim->paths().front(), "the body is empty");
+    check_margin(claim, margin, operation);
+    margin_run run;
+    if (margin > std::chrono::nanoseconds::zero())
+        body = [&, inner = std::move(body)] { return run_with_margin(claim, inner, margin, run, operation); };
+    asio::any_io_executor on;
+    std::function<asio::awaitable<void>()> known = [&]() -> asio::awaitable<void> {
+        on = co_await asio::this_coro::executor;
+        claim->body_begins(on);
+        if (!is_loss(claim->hold().reason())) co_await body();
+    };
+    std::exception_ptr failed;
+    try {
+        co_await claim->hold().run(std::move(known));
+    } catch (...) {
+        failed = std::current_exception();
+    }
+    // A body may release the lock itself without an error. One that was stopped was cut off, whatever keeps the lock:
+    // another body, or another guard of its owner. One that was not is not told that the lock is given back behind it.
+    loss_reason why = claim->hold().reason();
+    if (run.stopped && !is_loss(why)) why = loss_reason::lease_ended;
+    if (run.begun) claim->margin_ends(run.stopped);
+    if (on) claim->body_ends(on);
+    if (is_loss(why))
+        throw_with_body_failure(error(errc::lock_lost, operation, lost_path(claim), to_string(why)), failed);
+    if (failed) std::rethrow_exception(failed);
 }
 
 asio::awaitable<std::vector<step_result>> lock_detail::commit_under(claim_ptr claim, bool released, transaction steps,
@@ -270,7 +265,7 @@ asio::awaitable<std::vector<step_result>> lock_guard::commit(transaction steps) 
 
 asio::awaitable<void> lock_guard::run_body(std::function<asio::awaitable<void>()> body, claim_ptr claim,
                                            bool released, std::chrono::nanoseconds stop_margin) {
-    return run_unless_released(std::move(claim), released, std::move(body), stop_margin, "run");
+    return lock_detail::run_under(std::move(claim), released, std::move(body), stop_margin, "run");
 }
 
 asio::awaitable<void> lock_guard::revoke_requested() const { return until_revoked(claim_, is_released()); }

@@ -163,8 +163,8 @@ ZKASIO_EXPORT void require_held(const std::shared_ptr<lock_claim>& claim, bool r
 /// Throws errc::lock_lost or errc::lock_released if that is why the transaction failed with `e`; held() is then false.
 ZKASIO_EXPORT void throw_if_lost(const std::shared_ptr<lock_claim>& claim, const error& e, std::string_view operation);
 
-/// Implements lock_guard::run() for a guard that was not released. @param operation for messages.
-ZKASIO_EXPORT asio::awaitable<void> run_under(std::shared_ptr<lock_claim> claim,
+/// Implements lock_guard::run(). @param operation for messages.
+ZKASIO_EXPORT asio::awaitable<void> run_under(std::shared_ptr<lock_claim> claim, bool released,
                                               std::function<asio::awaitable<void>()> body,
                                               std::chrono::nanoseconds stop_margin, std::string operation);
 

@@ -18,7 +18,7 @@ asio::awaitable<void> lock_detail::run_with_lock(lock_body body, std::string pat
     std::function<asio::awaitable<void>()> bound = [&] { return body(guard); };
     // If the body throws, the guard releases in the background.
     if (!policy.grace()) {
-        co_await run_under(guard.claim(), std::move(bound), stop_margin, "with_lock");
+        co_await run_under(guard.claim(), false, std::move(bound), stop_margin, "with_lock");
     } else {
         const auto claim = guard.claim();
         const lock_detail::revocation_watch watch(claim);
@@ -35,7 +35,7 @@ asio::awaitable<void> lock_detail::run_with_lock(lock_body body, std::string pat
                 throw_with_body_failure(error(errc::revoked, "with_lock", guard.path()), failed);
             if (failed) std::rethrow_exception(failed);
         };
-        co_await run_under(claim, std::move(revocable), stop_margin, "with_lock");
+        co_await run_under(claim, false, std::move(revocable), stop_margin, "with_lock");
     }
     // The body has completed, and its result is worth more than the news of a cancellation: the release goes on in the
     // background.

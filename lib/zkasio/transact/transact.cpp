@@ -71,15 +71,6 @@ run_end body_failed(const unit_state& u) {
     }
 }
 
-// In the caller's frame.
-asio::awaitable<void> pause_of_transact(back_off& pauses) {
-    try {
-        co_await pauses.pause();
-    } catch (...) {
-        rethrow_as("transact", {});
-    }
-}
-
 // Applies the steps; again as long as they are certain not to have been applied, or change nothing.
 asio::awaitable<void> apply_plainly(session on, transaction steps, bool writes) {
     back_off pauses = toolbox(on).make_back_off();
@@ -92,7 +83,7 @@ asio::awaitable<void> apply_plainly(session on, transaction steps, bool writes) 
             if (unknown || e.code() != condition::retryable)
                 throw error(e.code(), e.operation(), e.path(), e.hint(), unknown);
         }
-        co_await pause_of_transact(pauses);
+        co_await pauses.pause("transact", std::string());
     }
 }
 
@@ -141,7 +132,7 @@ private:
                 if (enough && !turn_)
                     co_await take_turn();
                 else
-                    co_await pause_of_transact(pauses);
+                    co_await pauses.pause("transact", std::string());
                 co_await on.sync();
                 continue;
             } catch (const error& e) {  // nothing is uncertain: the transaction is not under way
