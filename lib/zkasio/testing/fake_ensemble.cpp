@@ -189,7 +189,19 @@ std::size_t fake_ensemble::watches(const zkasio::client& zk) const {
 std::vector<std::string> fake_ensemble::watched_paths() const { return impl_->servers().watched_paths(); }
 
 std::size_t fake_ensemble::requests(const zkasio::client& zk) const {
-    return impl_->servers().requests_served(impl_->runs.number_of(zk, "fake_ensemble::requests"));
+    return static_cast<std::size_t>(traffic(zk).requests);
+}
+
+traffic fake_ensemble::traffic(const zkasio::client& zk) const {
+    return impl_->servers().traffic_of(impl_->runs.number_of(zk, "fake_ensemble::traffic"));
+}
+
+traffic fake_ensemble::traffic() const { return impl_->servers().whole_traffic(); }
+
+std::size_t fake_ensemble::ephemerals() const {
+    std::size_t count = 0;
+    for (const auto& [path, node] : impl_->servers().tree().nodes()) count += node.stat.is_ephemeral() ? 1 : 0;
+    return count;
 }
 
 std::size_t fake_ensemble::sessions() const { return impl_->servers().sessions(); }

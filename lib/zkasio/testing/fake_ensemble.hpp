@@ -7,6 +7,7 @@
 #include <zkasio/clock.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/export.hpp>
+#include <zkasio/testing/traffic.hpp>
 #include <zkasio/types.hpp>
 
 #include <asio/any_io_executor.hpp>
@@ -202,8 +203,11 @@ public:
     std::size_t watches() const;  ///< held by the servers, for all clients
     std::size_t watches(const zkasio::client& zk) const;
     std::vector<std::string> watched_paths() const;  ///< sorted, each once
-    /// How many requests of this client the servers have carried out: with heartbeats of the session, no pings.
-    std::size_t requests(const zkasio::client& zk) const;
+    /// What the servers have been asked, and what they have answered: by this client in all its sessions, or by all.
+    testing::traffic traffic(const zkasio::client& zk) const;
+    testing::traffic traffic() const;
+    std::size_t requests(const zkasio::client& zk) const;  ///< of traffic(): heartbeats of the session are among them
+    std::size_t ephemerals() const;                        ///< nodes of live sessions, of all clients
     std::size_t sessions() const;     ///< live ones
     std::size_t connections() const;  ///< of clients that were not closed, whether established or attempted
     std::int64_t session_id(const zkasio::client& zk) const;  ///< of the client's newest session; 0: none yet

@@ -210,9 +210,15 @@ std::vector<std::string> sim_ensemble::watched_paths() const {
     return {paths.begin(), paths.end()};
 }
 
-std::size_t sim_ensemble::requests_served(int client) const {
-    const auto it = served_.find(client);
-    return it == served_.end() ? 0 : it->second;
+testing::traffic sim_ensemble::traffic_of(int client) const {
+    const auto it = traffic_.find(client);
+    return it == traffic_.end() ? testing::traffic() : it->second;
+}
+
+testing::traffic sim_ensemble::whole_traffic() const {
+    testing::traffic all;
+    for (const auto& [client, of_client] : traffic_) all += of_client;
+    return all;
 }
 
 std::chrono::milliseconds sim_ensemble::granted_timeout(int client) const {

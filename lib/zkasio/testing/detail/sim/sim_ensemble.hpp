@@ -1,6 +1,7 @@
 #pragma once
 
 #include <zkasio/testing/detail/sim/sim_tree.hpp>
+#include <zkasio/testing/traffic.hpp>
 
 #include <zkasio/detail/connection/link.hpp>
 
@@ -116,8 +117,9 @@ public:
     std::size_t watches_of(int client) const;
     std::string watched(int client) const;
     std::vector<std::string> watched_paths() const;  ///< by any client; sorted, each once
-    /// The number of this client's requests that were carried out, in all its sessions.
-    std::size_t requests_served(int client) const;
+    /// In all sessions of this client.
+    testing::traffic traffic_of(int client) const;
+    testing::traffic whole_traffic() const;
     /// How long the client's session lives without a connection. 0: there is no session.
     std::chrono::milliseconds granted_timeout(int client) const;
     /// The zxid that this client's server knew when the connection began; 0: there was no connection in this session.
@@ -155,7 +157,7 @@ private:
     std::map<std::int64_t, std::chrono::milliseconds> sessions_;  // the live ones
     std::vector<sim_link*> links_;
     std::size_t readable_links_ = 0;
-    std::map<int, std::size_t> served_;  // requests, by client
+    std::map<int, testing::traffic> traffic_;  // by client
     std::map<std::string, std::error_code> refused_;
     std::set<int> stopped_, silent_, cut_off_;     // clients
     std::map<int, std::int64_t> read_only_known_;  // what the read-only server of a client knows: up to this zxid

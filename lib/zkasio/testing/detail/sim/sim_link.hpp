@@ -125,6 +125,8 @@ private:
 
     bool authenticate(const detail::add_auth_request& a);
     void serve(packet p);
+    testing::traffic& counts() { return ensemble_.traffic_[client_]; }
+    void send(arrival a);  // counts what leaves the server
     detail::reply serve(const detail::request& r);
     bool is_refused(const detail::request& r, detail::reply& result) const;
     detail::reply read(const detail::request& r);

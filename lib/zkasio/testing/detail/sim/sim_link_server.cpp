@@ -37,6 +37,23 @@ std::string path_in(const request& r) {
     return std::visit(path, r);
 }
 
+constexpr std::size_t header_bytes = 4 + 16;      // of a frame to a client: length, request number, zxid, error
+constexpr std::size_t stat_bytes = 68;
+constexpr std::size_t handshake_bytes = 4 + 37;
+
+std::size_t bytes_of(const reply& r, const request& answers) {
+    std::size_t all = header_bytes;
+    for (const multi_result& one : r.results)
+        all += 9 + (one.path.empty() ? 0 : 4 + one.path.size()) + (one.stat ? stat_bytes : 0);
+    if (r.code) return all;
+    if (!r.path.empty()) all += 4 + r.path.size();
+    if (r.stat.czxid != 0) all += stat_bytes;
+    if (std::holds_alternative<get_request>(answers)) all += 4 + r.data.size();
+    for (const std::string& name : r.children) all += 4 + name.size();
+    for (const acl_entry& one : r.acl) all += 12 + one.who().scheme().size() + one.who().id().size();
+    return all;
+}
+
 }  // namespace
 
 std::string sim_link::next_request() const {
@@ -95,13 +112,13 @@ void sim_link::connect() {
         view_ = sim_tree();
         known_ = 0;
         catch_up(ensemble_.read_only_known_.at(client_));
-        outgoing_.emplace_back(up{server_session_});
+        send(up{server_session_});
         for (const add_auth_request& a : auth_)
             if (!authenticate(a)) return;
         return;
     }
     if (session_ != 0 && !ensemble_.alive(session_)) {
-        outgoing_.emplace_back(expired{});
+        send(expired{});
         return;
     }
     const bool renewed = session_ == 0;
@@ -121,7 +138,7 @@ void sim_link::connect() {
     }
     catch_up(from);
     connected_at_ = known_;
-    outgoing_.emplace_back(up{server_session_});
+    send(up{server_session_});
     for (const add_auth_request& a : auth_)
         if (!authenticate(a)) return;
     if (!registered_.empty()) requests_.emplace_back(set_watches{last_seen_, {registered_.begin(), registered_.end()}});
@@ -136,7 +153,7 @@ bool sim_link::authenticate(const add_auth_request& a) {
     attached_ = false;
     requests_.clear();
     armed_.clear();
-    outgoing_.emplace_back(auth_refused{});
+    send(auth_refused{});
     return false;
 }
 
@@ -178,20 +195,40 @@ void sim_link::drop(std::size_t applied, std::size_t delivered) {
     outgoing_.emplace_back(lost{});
 }
 
+void sim_link::send(arrival a) {
+    testing::traffic& c = counts();
+    if (const auto* e = std::get_if<event>(&a)) {
+        ++c.events;
+        c.bytes_out += header_bytes + 12 + e->path.size();
+    } else if (std::holds_alternative<up>(a) || std::holds_alternative<expired>(a)) {
+        ++c.connections;
+        c.bytes_out += handshake_bytes;
+    }
+    outgoing_.emplace_back(std::move(a));
+}
+
 void sim_link::serve(packet p) {
-    if (const auto* w = std::get_if<set_watches>(&p)) return restore(*w);
+    ++counts().requests;
+    if (const auto* w = std::get_if<set_watches>(&p)) {
+        for (const auto& [key, of_missing] : w->watches) counts().bytes_in += 4 + key.first.size();
+        counts().bytes_out += header_bytes;
+        return restore(*w);
+    }
     if (auto* a = std::get_if<asked>(&p)) {
-        ++ensemble_.served_[client_];
+        counts().bytes_in += size_on_the_wire(a->what);
+        counts().writes += writes(a->what) ? 1 : 0;
+        counts().listings += std::holds_alternative<children_request>(a->what) ? 1 : 0;
         if (const auto* auth = std::get_if<add_auth_request>(&a->what); auth && !auth->known && !authenticate(*auth))
             return;
         reply r = serve(a->what);
-        outgoing_.emplace_back(answered{a->id, std::move(r), known_});
+        counts().bytes_out += bytes_of(r, a->what);
+        send(answered{a->id, std::move(r), known_});
         return;
     }
     ensemble_.end_session(server_session_);
     attached_ = false;
     armed_.clear();
-    outgoing_.emplace_back(said_goodbye{});
+    send(said_goodbye{});
 }
 
 // As a server does: compares the watches with the changes since the client's last answer.
@@ -236,7 +273,7 @@ void sim_link::fire(node_event e, const std::string& path, std::int64_t czxid,
                     std::initializer_list<watch_kind> kinds, const acl& entries) {
     bool armed = false;
     for (const watch_kind kind : kinds) armed = armed_.erase({path, kind}) > 0 || armed;
-    if (armed && permits(entries, permission::read, who_)) outgoing_.emplace_back(event{e, path, czxid});
+    if (armed && permits(entries, permission::read, who_)) send(event{e, path, czxid});
 }
 
 reply sim_link::serve(const request& r) {

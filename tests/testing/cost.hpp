@@ -1,0 +1,73 @@
+#pragma once
+
+#include "support/catch.hpp"
+
+#include <zkasio/client_options.hpp>
+#include <zkasio/testing/fake_ensemble.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <ostream>
+#include <string>
+
+/// What users of a recipe cost the servers, for tests that compare it with a law (docs/limits.md has the laws as a
+/// table). A test has the tag [numbers], and measures for each number of users:
+///
+///     for (const std::size_t n : user_counts) {
+///         fake_ensemble e;
+///         ... n users, connected ...
+///         const cost_meter meter(e);
+///         ... what is measured ...
+///         const cost c = meter.read();
+///         INFO(n << " users: " << c);
+///         CHECK(c.writes <= 2 * n);            // a create and a removal each
+///         CHECK(c.listings <= n + 1);
+///     }
+///
+/// The clients of such a test have rare_heartbeats(), so that the reads of idle sessions and the heartbeats of held
+/// locks, which depend on time and not on what is done, do not disturb the counts.
+namespace zkasio::test {
+
+inline constexpr std::size_t user_counts[] = {10, 100, 1000};
+
+struct cost {
+    std::uint64_t requests, writes, listings;
+    std::uint64_t bytes;                ///< both ways
+    std::int64_t watches, ephemerals;   ///< more (or less) than at the beginning
+
+    friend std::ostream& operator<<(std::ostream& to, const cost& c) {
+        return to << c.requests << " requests, " << c.writes << " of them writes, " << c.listings << " listings, "
+                  << c.bytes << " bytes, " << c.watches << " watches, " << c.ephemerals << " ephemerals";
+    }
+};
+
+class cost_meter {
+public:
+    explicit cost_meter(const testing::fake_ensemble& e)
+        : ensemble_(e), traffic_(e.traffic()), watches_(e.watches()), ephemerals_(e.ephemerals()) {}
+
+    /// Since the meter was made.
+    cost read() const {
+        const testing::traffic t = ensemble_.traffic().since(traffic_);
+        const auto more = [](std::size_t now, std::size_t before) {
+            return static_cast<std::int64_t>(now) - static_cast<std::int64_t>(before);
+        };
+        return {t.requests, t.writes, t.listings, t.bytes_in + t.bytes_out, more(ensemble_.watches(), watches_),
+                more(ensemble_.ephemerals(), ephemerals_)};
+    }
+
+private:
+    const testing::fake_ensemble& ensemble_;
+    testing::traffic traffic_;
+    std::size_t watches_, ephemerals_;
+};
+
+/// Sessions so long that within a test no idle session reads and no lease is renewed.
+inline client_options rare_heartbeats(testing::fake_ensemble& e) {
+    using namespace std::chrono_literals;
+    e.session_timeouts(1s, 20h);
+    return client_options("fake").session_timeout(20h).connection_timeout(20h);
+}
+
+}  // namespace zkasio::test

@@ -1,0 +1,92 @@
+// What n contenders for a lock cost the servers: laws, compared at 10, 100 and 1000.
+
+#include "support/catch.hpp"
+#include "support/test_client.hpp"
+#include "testing/cost.hpp"
+
+#include <zkasio/client.hpp>
+#include <zkasio/locks/mutex.hpp>
+#include <zkasio/testing/fake_ensemble.hpp>
+
+#include <asio/awaitable.hpp>
+
+#include <cstddef>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace locks_cost_tests {
+
+using namespace zkasio;
+using namespace zkasio::test;
+using zkasio::testing::fake_ensemble;
+
+namespace {
+
+// Acquires the lock, and releases it in the same turn.
+asio::awaitable<void> pass(mutex lock) {
+    lock_guard guard = co_await lock.acquire();
+    co_await guard.release();
+}
+
+std::vector<client> connected_clients(fake_ensemble& e, std::size_t n) {
+    std::vector<client> all;
+    for (std::size_t i = 0; i < n; ++i) all.push_back(e.client(rare_heartbeats(e)));
+    for (const client& zk : all) e.run(zk.connected());
+    return all;
+}
+
+void close_all(fake_ensemble& e, std::vector<client>& all) {
+    for (client& zk : all) e.run(zk.close());
+    all.clear();
+    e.run_dry();
+}
+
+}  // namespace
+
+TEST_CASE("cost of a mutex: coroutines of one client ask two requests each", "[numbers]") {
+    for (const std::size_t n : user_counts) {
+        fake_ensemble e;
+        std::vector<client> all = connected_clients(e, 1);
+        const mutex lock(all[0], "/locks/orders");
+        e.run(pass(lock));  // makes the directory
+        const cost_meter meter(e);
+        std::vector<std::unique_ptr<running>> users;
+        for (std::size_t i = 0; i < n; ++i) users.push_back(std::make_unique<running>(e.get_executor(), pass(lock)));
+        for (const auto& one : users) e.run(one->code());
+        const cost c = meter.read();
+        INFO(n << " coroutines: " << c);
+        CHECK(c.writes == 2 * n);    // a create, and a removal
+        CHECK(c.listings <= 2);      // by the first of them
+        CHECK(c.requests <= 2 * n + 8);
+        CHECK(c.bytes <= 700 * n + 4000);
+        CHECK(c.watches == 0);
+        CHECK(c.ephemerals == 0);
+        users.clear();
+        close_all(e, all);
+    }
+}
+
+TEST_CASE("cost of a mutex: a crowd of processes, each of them watches its predecessor", "[numbers]") {
+    for (const std::size_t n : user_counts) {
+        fake_ensemble e;
+        std::vector<client> all = connected_clients(e, n);
+        e.create("/locks/orders");
+        const cost_meter meter(e);
+        std::vector<std::unique_ptr<running>> users;
+        for (const client& zk : all)
+            users.push_back(std::make_unique<running>(e.get_executor(), pass(mutex(zk, "/locks/orders"))));
+        for (const auto& one : users) e.run(one->code());
+        const cost c = meter.read();
+        INFO(n << " processes: " << c);
+        CHECK(c.writes <= 2 * n);
+        CHECK(c.listings <= 2 * n);
+        CHECK(c.requests <= 8 * n);
+        CHECK(c.watches == 0);
+        CHECK(c.ephemerals == 0);
+        users.clear();
+        close_all(e, all);
+    }
+}
+
+}  // namespace locks_cost_tests
