@@ -84,8 +84,8 @@ struct allocator_state {
     bool fetching = false;
     std::uint64_t failures = 0;         // of fetch(), counted
     std::exception_ptr failure;         // the last failure
-    std::optional<std::int64_t> czxid;  // of the node, once its data have been checked
-    bool recreated = false;             // then nothing more is written: the new node may have blocks of another size
+    std::optional<node_stat> counted;   // the node at the last write, once its data have been checked
+    bool began_again = false;           // then nothing more is written: the new node may have blocks of another size
     change_event change;
 };
 
@@ -99,7 +99,7 @@ const allocator_ptr& allocator_of(const allocator_ptr& state, const char* operat
 }
 
 // The node that counts the blocks: an allocator with blocks of another size would count in it, too.
-asio::awaitable<std::int64_t> check_node(allocator_ptr s, session on) {
+asio::awaitable<node_stat> check_node(allocator_ptr s, session on) {
     const create_options how = how_to_create(s->options.acl());
     co_await ensure_created(on, s->path, s->text, how);
     co_await on.sync(s->path);
@@ -107,33 +107,42 @@ asio::awaitable<std::int64_t> check_node(allocator_ptr s, session on) {
     if (found.data != s->text)
         throw error(errc::invalid_argument, "next", s->path,
                     "its data is \"" + printable(found.data) + "\", and not \"" + s->text + "\"");
-    co_return found.stat.czxid;
+    co_return found.stat;
 }
 
-[[noreturn]] void throw_recreated(const std::string& path) {
+// Whether `now` is a later state of the node than `before`. Servers that were restored from a backup have the same
+// node, with a lower version; other clients may have counted it up since, then in older transactions.
+bool is_later(const node_stat& now, const node_stat& before) noexcept {
+    return now.czxid == before.czxid && now.mzxid > before.mzxid && now.version > before.version;
+}
+
+[[noreturn]] void throw_began_again(const std::string& path) {
     throw error(zk_errc::data_inconsistency, "next", path,
-                "the node was deleted and re-created: its blocks begin again, and with them ids that were given out");
+                "the node was deleted and re-created, or restored from a backup: its blocks begin again, and with them "
+                "ids that were given out");
 }
 
 asio::awaitable<allocator_state::block> next_block(allocator_ptr s) {
     const session now = co_await toolbox(s->zk).current_session("next", s->path);
     const session on = now.patient();
-    std::optional<std::int64_t> czxid;
-    bool recreated = false;
+    std::optional<node_stat> before;
+    bool began_again = false;
     {
         const std::lock_guard lock(s->mutex);
-        czxid = s->czxid;
-        recreated = s->recreated;
+        before = s->counted;
+        began_again = s->began_again;
     }
-    if (recreated) throw_recreated(s->path);
-    if (!czxid) czxid = co_await check_node(s, on);
+    if (began_again) throw_began_again(s->path);
+    if (!before) before = co_await check_node(s, on);
     const node_stat counted = co_await count_up(on, s->path, s->text, "next");
+    const bool later = is_later(counted, *before);
     {
         const std::lock_guard lock(s->mutex);
-        s->czxid = czxid;
-        s->recreated = counted.czxid != *czxid;
+        s->counted = counted;
+        s->began_again = !later;
+        if (!later) s->blocks.clear();  // other processes will be given the ids that are left
     }
-    if (counted.czxid != *czxid) throw_recreated(s->path);
+    if (!later) throw_began_again(s->path);
     allocator_state::block b{};
     b.next = (static_cast<std::uint64_t>(counted.version) - 1) * s->options.block();
     b.end = b.next + s->options.block();

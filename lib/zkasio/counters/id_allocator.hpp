@@ -46,8 +46,13 @@ private:
 ///
 /// Ids are unique, not dense: what is left of a block when a process ends is never given out, nor is a block whose
 /// answer was lost. Ids of one process rise; those of several processes are mixed. There are 2^31 - 1 blocks; when all
-/// are taken, next() fails. It also fails if the node was deleted and re-created, since ids would be given out a second
-/// time. Only an allocator that has used the old node notices that: a process that begins afterwards does not.
+/// are taken, next() fails.
+///
+/// If the node is deleted and re-created, or the servers are restored from a backup, blocks begin again, and ids are
+/// given out a second time. An allocator that has used the node before notices that with its next block, and gives out
+/// nothing from then on; unless other processes have taken so many blocks of the restored node before that its version
+/// is higher than ever. A process that begins afterwards does not notice. So after a restore: end all processes that
+/// take ids, and write the node, with its own data, at least as often as blocks were given out since the backup.
 ///
 /// May be used from any executor, try_next() from any thread. Copies share their blocks. The awaitables of the members
 /// may be awaited when the allocator is gone. A moved-from allocator fails with errc::invalid_argument.
@@ -60,7 +65,7 @@ public:
     /// *Completes with* the next id; most often without a request, and at once.
     /// *Fails with* errc::invalid_argument if the node is no id_allocator's, or has blocks of another size;
     /// std::errc::result_out_of_range when there are no more blocks; zk_errc::data_inconsistency if the node was
-    /// re-created, from then on always: make another allocator; and as operations::set().
+    /// re-created or restored, from then on always: make another allocator; and as operations::set().
     /// *Cancellation*: ends the wait; a block that arrives serves the next call.
     asio::awaitable<std::uint64_t> next() const;
 
@@ -79,7 +84,8 @@ private:
 /// *Completes with* a number above 0. If an answer was lost, a number is left out.
 /// *Fails with* std::errc::result_out_of_range after 2^31 - 1 numbers, and as operations::set().
 /// @param path of a node of its own; created, with its parents, when it is missing. Each call makes the node's data
-/// empty, whichever program has written them. If the node is deleted and re-created, numbers begin again.
+/// empty, whichever program has written them. If the node is deleted and re-created, or restored from a backup, numbers
+/// begin again, and no call notices.
 ZKASIO_EXPORT asio::awaitable<std::int32_t> next_number(client zk, std::string path);
 
 }  // namespace zkasio
