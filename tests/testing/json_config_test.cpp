@@ -28,6 +28,15 @@ limits one_more_of(limits l) {
     return l;
 }
 
+enum class open_mode {
+    read_only,
+    read_write
+};
+NLOHMANN_JSON_SERIALIZE_ENUM(open_mode, {{open_mode::read_only, "read-only"}, {open_mode::read_write, "read-write"}})
+
+asio::awaitable<void> update_mode(const config_value<open_mode>& value) {
+    co_await value.update([](open_mode a) { return a; });
+}
 asio::awaitable<void> update_number(const config_value<int>& value) { co_await value.update(&one_more); }
 asio::awaitable<void> update_limits(const config_value<limits>& value) { co_await value.update(&one_more_of); }
 
@@ -61,4 +70,30 @@ TEST_CASE("config_value: update() does not lose members that a later version of 
     CHECK(value.value()->connections == 7);
     CHECK(ensemble.run(code_of(update_limits(value))) == errc::invalid_argument);
     CHECK(ensemble.data("/limits") == newer);
+}
+
+TEST_CASE("config_value: update() does not write the first enumerator over one that is misspelt", "[testing]") {
+    fake_ensemble ensemble;
+    const client zk = ensemble.client();
+    ensemble.create("/mode", R"("read-write")");
+    const config_value<open_mode> mode(zk, "/mode");
+    ensemble.run(mode.ready());
+    const std::string misspelt = R"("read-wirte")";
+    ensemble.set("/mode", misspelt);
+    CHECK(ensemble.run(code_of(update_mode(mode))) == errc::invalid_argument);
+    ensemble.run_for(1s);
+    CHECK(ensemble.data("/mode") == misspelt);
+    CHECK(*mode.value() == open_mode::read_write);  // the last good one
+}
+
+TEST_CASE("config_value: update() does not drop a member that an object has twice", "[testing]") {
+    fake_ensemble ensemble;
+    const client zk = ensemble.client();
+    const std::string twice = R"({"connections":7,"connections":8})";
+    ensemble.create("/limits", R"({"connections":6})");
+    const config_value<limits> value(zk, "/limits");
+    ensemble.run(value.ready());
+    ensemble.set("/limits", twice);
+    CHECK(ensemble.run(code_of(update_limits(value))) == errc::invalid_argument);
+    CHECK(ensemble.data("/limits") == twice);
 }

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <limits>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -59,7 +60,7 @@ inline std::string json_loss(const nlohmann::json& was, const nlohmann::json& is
     using nlohmann::json;
     if (was.is_number() && is.is_number())
         return is_same_number(was, is) ? std::string() : ": " + was.dump() + " would become " + is.dump();
-    if (was.is_boolean() && is.is_number()) return ": " + was.dump() + " would become " + is.dump();
+    if (was.is_boolean() && (is.is_number() || (is.is_boolean() && was != is))) return ": " + was.dump() + " would become " + is.dump();
     if (was.is_object() && is.is_object()) {
         for (const auto& [name, value] : was.items()) {
             const auto written = is.find(name);
@@ -104,9 +105,10 @@ inline bool has_fraction(const std::string& decimal) {
     return place > exponent;
 }
 
-/// *Fails with* std::range_error for integers that have more digits than nlohmann_json keeps of them, and for decimals
-/// that nlohmann_json reads as integers although they are none: 1.00000000000000001.
-inline void refuse_inexact_numbers(std::string_view text) {
+/// *Fails with* std::range_error for what a text loses when it is parsed: integers that have more digits than
+/// nlohmann_json keeps of them, decimals that nlohmann_json reads as integers although they are none
+/// (1.00000000000000001), and members that an object has twice.
+inline void refuse_loss_in_parsing(std::string_view text) {
     class checker final : public nlohmann::json_sax<nlohmann::json> {
     public:
         bool number_float(double value, const std::string& digits) override {
@@ -127,12 +129,25 @@ inline void refuse_inexact_numbers(std::string_view text) {
         bool number_unsigned(std::uint64_t) override { return true; }
         bool string(std::string&) override { return true; }
         bool binary(nlohmann::json::binary_t&) override { return true; }
-        bool start_object(std::size_t) override { return true; }
-        bool key(std::string&) override { return true; }
-        bool end_object() override { return true; }
+        bool start_object(std::size_t) override {
+            names_.emplace_back();
+            return true;
+        }
+        bool key(std::string& name) override {
+            if (!names_.back().insert(name).second)
+                throw std::range_error("the member " + nlohmann::json(name.substr(0, 60)).dump() + " is there twice");
+            return true;
+        }
+        bool end_object() override {
+            names_.pop_back();
+            return true;
+        }
         bool start_array(std::size_t) override { return true; }
         bool end_array() override { return true; }
         bool parse_error(std::size_t, const std::string&, const nlohmann::json::exception&) override { return false; }
+
+    private:
+        std::vector<std::set<std::string>> names_;  // of the members of the objects that are open
     };
     checker check;
     nlohmann::json::sax_parse(text, &check);
@@ -144,6 +159,60 @@ inline void refuse_loss(const nlohmann::json& was, const nlohmann::json& is, jso
     const std::string loss = json_loss(was, is, may_be_missing);
     if (loss.empty()) return;
     throw std::range_error("its type does not hold what it says: " + (loss.starts_with(": ") ? loss.substr(2) : loss));
+}
+
+/// The values of `was` that `is` writes in another way, as "5m" becomes "300 s".
+inline void find_rewritten(const nlohmann::json& was, const nlohmann::json& is, const nlohmann::json::json_pointer& at,
+                           std::vector<nlohmann::json::json_pointer>& found) {
+    using nlohmann::json;
+    if (was == is || (was.is_number() && is.is_number())) return;
+    if (was.is_object() && is.is_object()) {
+        for (const auto& [name, value] : was.items())
+            if (const auto written = is.find(name); written != is.end())
+                find_rewritten(value, *written, at / name, found);
+    } else if (was.is_array() && is.is_array()) {
+        std::vector<json> from(was.begin(), was.end()), to(is.begin(), is.end());
+        std::sort(from.begin(), from.end());
+        std::sort(to.begin(), to.end());
+        if (from == to) return;  // a set
+        for (std::size_t i = 0; i < was.size() && i < is.size(); ++i) find_rewritten(was[i], is[i], at / i, found);
+    } else {
+        found.push_back(at);
+    }
+}
+
+/// A value that no type reads as it reads `was`, unless the type does not look at its value.
+inline nlohmann::json another_than(const nlohmann::json& was) {
+    if (was.is_boolean()) return !was.get<bool>();
+    if (was.is_number()) return was == 0 ? 1 : 0;
+    return "\x01";
+}
+
+/// *Fails with* std::range_error if T writes `is` for `was`, and also if a value of `was` that `is` writes in another
+/// way were any other: NLOHMANN_JSON_SERIALIZE_ENUM reads what is no enumerator, of whichever type, as the first one.
+/// Each such value costs a conversion of all of `was`: no more are tried than are worth 16 MiB of text.
+template <class T>
+void refuse_unread(std::string_view text, nlohmann::json was, const nlohmann::json& is) {
+    using nlohmann::json;
+    std::vector<json::json_pointer> rewritten;
+    find_rewritten(was, is, json::json_pointer(), rewritten);
+    const std::size_t most = std::size_t{16} * 1024 * 1024 / (text.size() + 1) + 1;
+    if (rewritten.size() > most) rewritten.resize(most);
+    for (const json::json_pointer& at : rewritten) {
+        json other = another_than(was[at]);
+        std::swap(was[at], other);
+        bool same = false;
+        try {
+            same = json(was.template get<T>()) == is;
+        } catch (...) {
+            // T reads the value, and refuses the other one.
+        }
+        std::swap(was[at], other);
+        if (same)
+            throw std::range_error("its type does not hold what it says: " + at.to_string() + ": " +
+                                   was[at].dump().substr(0, 60) + " would become " + is[at].dump().substr(0, 60) +
+                                   ", as any other value");
+    }
 }
 
 }  // namespace zkasio::config_detail

@@ -80,11 +80,31 @@ void takes(const std::string& text) {
     CHECK(refusal_of<T>(text).empty());
 }
 
+enum class open_mode {
+    read_only,
+    read_write
+};
+NLOHMANN_JSON_SERIALIZE_ENUM(open_mode, {{open_mode::read_only, "read-only"},
+                                      {open_mode::read_write, "read-write"},
+                                      {open_mode::read_write, "rw"}})
+
+struct rights_of_test {
+    open_mode mode = open_mode::read_only;
+    int limit = 0;
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(rights_of_test, mode, limit)
+
 struct as_minutes {
     long minutes = 0;
 };
 void from_json(const nlohmann::json& j, as_minutes& m) { m.minutes = std::stol(j.get<std::string>()); }
 void to_json(nlohmann::json& j, const as_minutes& m) { j = std::to_string(m.minutes) + " min"; }
+
+struct inverted_of_test {
+    bool value = false;
+};
+void from_json(const nlohmann::json& j, inverted_of_test& i) { i.value = !j.get<bool>(); }
+void to_json(nlohmann::json& j, const inverted_of_test& i) { j = i.value; }
 
 }  // namespace
 
@@ -132,6 +152,45 @@ TEST_CASE("json: what a type holds is taken, however it is written") {
     takes<nlohmann::json>(R"({"a":[1,2.5,"x",null,true,18446744073709551615]})");
     takes<limits_of_test>(R"({"connections":7,"hosts":["a"],"of a later version":4294967297})");
     takes<as_minutes>(R"("5m")");
+}
+
+TEST_CASE("json: what is no enumerator is refused, and not read as the first one") {
+    for (const char* text : {R"("read-wirte")", R"("")", R"("Read-only")", "7", "0", "null", "true", "[]", "{}"}) {
+        refuses<open_mode>(text);
+        refuses<rights_of_test>(R"({"limit":1,"mode":)" + std::string(text) + "}");
+        refuses<std::vector<open_mode>>("[\"read-only\"," + std::string(text) + "]");
+        refuses<std::map<std::string, open_mode>>(R"({"a":"rw","b":)" + std::string(text) + "}");
+    }
+    refuses<std::set<open_mode>>(R"(["read-write","read-wirte"])");
+    CHECK(refusal_of<rights_of_test>(R"({"mode":"read-wirte"})") ==
+          R"(its type does not hold what it says: /mode: "read-wirte" would become "read-only", as any other value)");
+    for (const char* text : {R"("read-only")", R"("read-write")", R"("rw")"}) {
+        takes<open_mode>(text);
+        takes<rights_of_test>(R"({"mode":)" + std::string(text) + "}");
+        takes<std::vector<open_mode>>("[" + std::string(text) + ",\"rw\"]");
+    }
+    takes<std::set<open_mode>>(R"(["read-write","read-only"])");
+    takes<rights_of_test>("{}");
+    takes<std::set<std::string>>(R"(["b","a"])");
+    takes<std::map<std::string, as_minutes>>(R"({"a":"5m","b":"7 min","c":"0 m"})");
+}
+
+TEST_CASE("json: of a text in which many strings are written in another way, as many are tried as cost little") {
+    std::string many = "{";
+    for (int i = 0; i < 3000; ++i) many += "\"" + std::to_string(i) + R"(":"5m",)";
+    takes<std::map<std::string, as_minutes>>(many + R"("last":"6m"})");
+}
+
+TEST_CASE("json: a member that an object has twice is refused") {
+    refuses<limits_of_test>(R"({"connections":7,"hosts":[],"connections":7})");
+    refuses<std::map<std::string, int>>(R"({"a":1,"a":2})");
+    refuses<nlohmann::json>(R"({"a":[{"b":1},{"b":1,"c":2,"b":3}]})");
+    CHECK(refusal_of<nlohmann::json>(R"({"a":1,"a":2})") == R"(the member "a" is there twice)");
+    takes<nlohmann::json>(R"({"a":{"a":1},"b":[{"a":1},{"a":1}]})");
+}
+
+TEST_CASE("json: a boolean is not inverted") {
+    refuses<inverted_of_test>("true");
 }
 
 TEST_CASE("json: update() is told of what would be lost with the text") {
