@@ -97,7 +97,8 @@ struct barrier_stats {
     duration_histogram enters, leaves;
 };
 
-/// The statistics of a client, see client::stats(). Each number is correct, but the numbers are not of one moment.
+/// The statistics of a client, see client::stats(). Each number is correct, but the numbers are not of one moment. A
+/// number that is a part of another one ("of the ...") is never larger, and `failed - unknown` never falls.
 struct client_stats {
     std::vector<operation_stats> operations;  ///< of the kinds that have occurred, internal ones included
     lock_stats locks;

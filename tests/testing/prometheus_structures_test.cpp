@@ -63,8 +63,8 @@ TEST_CASE("prometheus_collector: scrapes at every step of a queue over cuts and 
         for (int i = 0; done < items; ++i) {
             delivery d = co_await q.receive();
             if (i % 3 == 0) continue;
-            const std::error_code failed = co_await code_of([](const delivery& d) -> asio::awaitable<int> {
-                co_await d.done();
+            const std::error_code failed = co_await code_of([](const delivery& of) -> asio::awaitable<int> {
+                co_await of.done();
                 co_return 0;
             }(d));
             if (!failed) ++done;

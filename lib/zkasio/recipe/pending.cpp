@@ -43,11 +43,18 @@ asio::awaitable<node_children> pending_children::result() const { return result_
 asio::awaitable<node_data> pending_data::result() const { return result_of<node_data>(*this); }
 asio::awaitable<void> pending_removal::result() const { return result_of<void>(*this); }
 
+reply& pending::answer() const {
+    there(core_, operation_, path_);
+    if (!kept_->answered.done)
+        throw error(errc::invalid_argument, operation_, path_, "the request is not answered yet");
+    return kept_->reply;
+}
+
 // The answer of a request that has succeeded.
 reply& pending::good() const {
-    there(core_, operation_, path_);
-    throw_if_failed(kept_->reply, operation_, path_);
-    return kept_->reply;
+    reply& r = answer();
+    throw_if_failed(r, operation_, path_);
+    return r;
 }
 
 created pending_create::get() const { return take_created(reply(good())); }
@@ -90,14 +97,12 @@ watched<node_children> pending_watched_children::get() {
 }
 
 void pending_removal::get() const {
-    there(core_, "remove", path_);
-    const reply& r = kept_->reply;
+    const reply& r = answer();
     throw_if_failed(r, operation_, r.path.empty() ? path_ : r.path);
 }
 
 bool pending_removal::found() const {
-    there(core_, "remove", path_);
-    return kept_->reply.found;
+    return answer().found;
 }
 
 }  // namespace zkasio

@@ -25,7 +25,8 @@ struct watch_state;
 
 /// A started request, which goes on whether a coroutine awaits it or not. Requests that are started one after another
 /// without a co_await between them travel together and are answered after one round trip. The coroutines of the members
-/// may be awaited when the object is gone. A moved-from object fails with errc::invalid_argument.
+/// may be awaited when the object is gone. A moved-from object fails with errc::invalid_argument, and so do get() and
+/// found() before the request was answered.
 class ZKASIO_EXPORT pending {
 public:
     /// Waits until the request was answered, without looking at the answer. *Cancellation*: ends the wait only.
@@ -40,6 +41,7 @@ protected:
     friend struct detail::access;
     pending(std::shared_ptr<detail::core> core, std::shared_ptr<detail::kept_reply> kept_reply,
             std::string_view operation, std::string path);
+    detail::reply& answer() const;
     detail::reply& good() const;
 
     std::shared_ptr<detail::core> core_;

@@ -55,6 +55,38 @@ TEST_CASE("pending: whoever looks at an answer gets all of it, however often it 
     r.run(body);
 }
 
+TEST_CASE("pending: an answer that has not come is refused, and no success", "[pending]") {
+    rig r;
+    r.server.answer = [](const request&) { return with_data_and_children(); };
+    auto body = [](client zk) -> asio::awaitable<void> {
+        co_await zk.connected();
+        const toolbox tools(zk);
+        const pending_create create = tools.start_create("/a", "", create_options());
+        const pending_data data = tools.start_get("/a");
+        const pending_children children = tools.start_children("/a");
+        pending_watched_data watched = tools.start_get_and_watch("/a");
+        pending_watched_children listed = tools.start_children_and_watch("/a");
+        const pending_removal removal = tools.ensure_removed("/a");
+        const std::optional<error> too_early = error_of([&] { create.get(); });
+        REQUIRE(too_early);
+        CHECK(std::string(too_early->what()) == "create /a: invalid argument (the request is not answered yet)");
+        CHECK(code_thrown_by([&] { data.get(); }) == errc::invalid_argument);
+        CHECK(code_thrown_by([&] { children.get(); }) == errc::invalid_argument);
+        CHECK(code_thrown_by([&] { watched.get(); }) == errc::invalid_argument);
+        CHECK(code_thrown_by([&] { listed.get(); }) == errc::invalid_argument);
+        CHECK(code_thrown_by([&] { removal.get(); }) == errc::invalid_argument);
+        CHECK(code_thrown_by([&] { removal.found(); }) == errc::invalid_argument);
+        co_await removal.result();  // the last one that was sent
+        CHECK_NOTHROW(create.get());
+        CHECK(data.get().data == "hello");
+        CHECK(children.get().names == names{"b1", "b2"});
+        CHECK(watched.get().value.data == "hello");
+        CHECK(listed.get().value.names == names{"b1", "b2"});
+        CHECK_NOTHROW(removal.get());
+    };
+    r.run(body);
+}
+
 TEST_CASE("pending: a cancelled wait for a read leaves nothing uncertain, and one for a write does", "[pending]") {
     rig r;
     r.server.reachable = false;

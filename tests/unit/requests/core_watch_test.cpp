@@ -154,7 +154,7 @@ TEST_CASE("core: a watch asked for in the turn in which the last other one is le
             r.core->requests().submit(std::move(again), answered, request_table::repeat::never);
             old.reset();
         });
-        co_await r.server.until([&] { return answered->answered.done; });
+        co_await r.server.until([&] { return answered->answered.done.load(); });
         co_await zk.sync();
         co_await zk.sync();
         CHECK(r.server.watched("/a"));

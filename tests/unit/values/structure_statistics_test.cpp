@@ -9,12 +9,15 @@
 
 #include <asio/error.hpp>
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <memory>
 #include <new>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 
 using namespace zkasio;
@@ -81,6 +84,61 @@ TEST_CASE("statistics: commits are counted by kind, with their parts if they hav
     CHECK(seen.commits.back().unknown == 1);
     CHECK(seen.commits.back().parts == 0);
     CHECK(seen.deliveries.held == 0);
+}
+
+TEST_CASE("statistics: a part is never larger than its whole, on whichever thread they are read", "[threads]") {
+    statistics s;
+    std::atomic<bool> began{false}, over{false};
+    std::size_t larger = 0, fell = 0, looks = 0;
+    std::thread reader([&] {
+        std::uint64_t before = 0;
+        do {
+            const client_stats seen = s.get();
+            began = true;
+            ++looks;
+            larger += seen.locks.handed_over_locally + seen.locks.handed_over_remotely > seen.locks.granted;
+            larger += seen.locks.overran > seen.locks.stops.count();
+            if (seen.commits.empty()) continue;
+            const commit_stats& c = seen.commits.front();
+            larger += c.unknown > c.failed;
+            const std::uint64_t not_applied = c.failed - c.unknown;
+            fell += not_applied < before;
+            before = not_applied;
+        } while (!over);
+    });
+    while (!began) std::this_thread::yield();
+    commit_report unknown = commit_of(commit_kind::modify, 1, 0, errc::session_expired);
+    unknown.outcome_unknown = true;
+    lock_wait_report handed;
+    handed.from = hand_over::remote;
+    lock_stop_report stopped;
+    stopped.overran = true;
+    for (int i = 0; i < 300'000; ++i) {
+        s.ended(unknown);
+        s.ended(handed);
+        s.ended(stopped);
+        if (i % 8 == 0) s.ended(commit_of(commit_kind::modify, 1, 0, zk_errc::no_auth));
+    }
+    over = true;
+    reader.join();
+    INFO(looks << " looks");
+    CHECK(larger == 0);
+    CHECK(fell == 0);
+}
+
+TEST_CASE("statistics: what has ended before it began, by clocks that differ, takes no time and nothing away") {
+    statistics s;
+    delivery_report back = delivery_of(delivery_end::done);
+    back.waited = -5s;
+    s.ended(back);
+    CHECK(s.get().deliveries.waits.sum == 0s);
+    CHECK(s.get().deliveries.waits.count() == 1);
+    s.ended(delivery_of(delivery_end::done));
+    CHECK(s.get().deliveries.waits.sum == 2s);
+    CHECK(s.get().deliveries.held == 0);  // claims that were never reported
+    CHECK(s.get().barriers.inside == 0);
+    s.ended(step_of(barrier_step::leave));
+    CHECK(s.get().barriers.inside == 0);
 }
 
 TEST_CASE("statistics: items are held from their claim on, and have waited for the first one") {

@@ -2,6 +2,7 @@
 
 #include <zkasio/detail/seam/backend.hpp>
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <set>
@@ -11,9 +12,10 @@
 
 namespace zkasio::detail {
 
-/// An event that happens once and that any number of operations may wait for. Lives on the strand.
+/// An event that happens once and that any number of operations may wait for. Lives on the strand; `done` may be read
+/// on any thread, which then sees all that was written before the event.
 struct one_shot_state {
-    bool done = false;
+    std::atomic<bool> done{false};
     std::error_code code;  ///< the waiters complete with this code
 
     /// Calls `f` on the strand before the waiters are woken. Several functions are called in the order of registration.

@@ -27,8 +27,9 @@ void wait_table::wait(op_id id, const one_shot_ptr& on, receiver to) {
 }
 
 void wait_table::fire(const one_shot_ptr& it, std::error_code code) {
-    if (std::exchange(it->done, true)) return;
+    if (it->done) return;
     it->code = code;
+    it->done.store(true, std::memory_order_release);
     it->take_calls([this](const std::function<void()>& f) { log_.call(f); });
     it->wake_all([&](op_id id) { end(id, code); });
 }

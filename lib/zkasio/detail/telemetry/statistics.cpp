@@ -44,7 +44,7 @@ void statistics::ended(const lock_hold_report& r) noexcept {
     holds_.add(r.ended - r.granted);
     holds_ended_[static_cast<std::size_t>(r.lost)].add();
     assert(held_.get() > 0);
-    held_.set(held_.get() - 1);
+    held_.drop_one();
 }
 
 void statistics::ended(const commit_report& r) noexcept {
@@ -52,11 +52,7 @@ void statistics::ended(const commit_report& r) noexcept {
     c.conflicts.add(r.conflicts);
     if (r.promoted) c.promoted.add();
     c.times.add(r.ended - r.asked);
-    if (r.code) {
-        c.failed.add();
-        if (r.outcome_unknown) c.unknown.add();
-        return;
-    }
+    if (r.code) return r.outcome_unknown ? c.unknown.add() : c.not_applied.add();
     c.succeeded.add();
     c.parts.add(r.parts);
     if (r.kind == commit_kind::claim) deliveries_.held.add(r.parts);
@@ -100,22 +96,25 @@ client_stats statistics::get() const {
         s.operations.push_back(
             {operation_names[i], o.succeeded.get(), o.failed.get(), o.in_queue.get(), o.on_the_wire.get()});
     }
+    // A part is read before its whole, which is written before: it never looks larger.
+    s.locks.handed_over_locally = local_.get();
+    s.locks.handed_over_remotely = remote_.get();
     s.locks.granted = granted_.get();
     s.locks.refused = refused_.get();
     s.locks.failed = failed_.get();
-    s.locks.handed_over_locally = local_.get();
-    s.locks.handed_over_remotely = remote_.get();
     s.locks.held = held_.get();
     for (std::size_t i = 0; i < holds_ended_.size(); ++i) s.locks.ended[i] = holds_ended_[i].get();
     s.locks.waits = waits_.get();
     s.locks.holds = holds_.get();
-    s.locks.stops = stops_.get();
     s.locks.overran = overran_.get();
+    s.locks.stops = stops_.get();
     for (std::size_t i = 0; i < commit_kinds; ++i) {
         const commits& c = commits_[i];
-        if (c.succeeded.get() + c.failed.get() == 0) continue;
-        s.commits.push_back({static_cast<commit_kind>(i), c.succeeded.get(), c.failed.get(), c.unknown.get(),
-                             c.conflicts.get(), c.promoted.get(), c.parts.get(), c.times.get()});
+        const std::uint64_t succeeded = c.succeeded.get(), unknown = c.unknown.get();
+        const std::uint64_t failed = c.not_applied.get() + unknown;
+        if (succeeded + failed == 0) continue;
+        s.commits.push_back({static_cast<commit_kind>(i), succeeded, failed, unknown, c.conflicts.get(),
+                             c.promoted.get(), c.parts.get(), c.times.get()});
     }
     s.deliveries.held = deliveries_.held.get();
     for (std::size_t i = 0; i < delivery_ends; ++i) s.deliveries.ended[i] = deliveries_.ended[i].get();

@@ -13,17 +13,16 @@
 
 namespace zkasio::detail {
 
-/// Written on the strand alone, hence without a locked instruction; read on any thread.
+/// Written on the strand alone, hence without a locked instruction; read on any thread. Of two counters, a reader that
+/// reads the one that is written last first sees all that was written to the other one before.
 class counter {
 public:
-    void add(std::uint64_t n = 1) noexcept {
-        value_.store(value_.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
-    }
+    void add(std::uint64_t n = 1) noexcept { set(value_.load(std::memory_order_relaxed) + n); }
     void drop_one() noexcept {
         if (get() > 0) set(get() - 1);
     }
-    void set(std::uint64_t n) noexcept { value_.store(n, std::memory_order_relaxed); }
-    std::uint64_t get() const noexcept { return value_.load(std::memory_order_relaxed); }
+    void set(std::uint64_t n) noexcept { value_.store(n, std::memory_order_release); }
+    std::uint64_t get() const noexcept { return value_.load(std::memory_order_acquire); }
 
 private:
     std::atomic<std::uint64_t> value_{0};
@@ -33,7 +32,7 @@ class histogram {
 public:
     void add(std::chrono::nanoseconds d) noexcept {
         counts_[duration_histogram::bucket_of(d)].add();
-        sum_.add(static_cast<std::uint64_t>(d.count()));
+        if (d.count() > 0) sum_.add(static_cast<std::uint64_t>(d.count()));
     }
     duration_histogram get() const noexcept;
 
@@ -73,7 +72,7 @@ private:
     histogram waits_, holds_, stops_;
 
     struct commits {
-        counter succeeded, failed, unknown, conflicts, promoted, parts;
+        counter succeeded, not_applied, unknown, conflicts, promoted, parts;  // the failed: not_applied or unknown
         histogram times;
     };
     std::array<commits, commit_kinds> commits_;
