@@ -66,7 +66,7 @@ void refuses_after(node_stat restored) {
         const std::int32_t version = node.stat.version;
         for (int i = 0; i < 3; ++i) {
             const std::string refused = co_await next_of(ids);
-            CHECK(refused.starts_with("next /ids: inconsistent data (the node was deleted and re-created, or restored"));
+            CHECK(refused.starts_with("next /ids: inconsistent data (the node was deleted and re-created, or rest"));
             CHECK_FALSE(ids.try_next());
         }
         co_await zk.idle();
