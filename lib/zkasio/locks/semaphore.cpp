@@ -10,6 +10,7 @@
 #include <zkasio/path.hpp>
 #include <zkasio/recipe/if_exists.hpp>
 #include <zkasio/recipe/toolbox.hpp>
+#include <zkasio/recipe/wait_as.hpp>
 
 #include <asio/dispatch.hpp>
 
@@ -171,9 +172,12 @@ asio::awaitable<bool> wait_in_turn(limit& most, const watch* children, const loc
 
 // Called while `locks` is held. Returns the leases of this request when there are no more leases than permits. Nothing:
 // there are not enough permits, or `turn` was lost.
+// @param bodies set if only bodies under permits that this session has lost are in the way, which may run for long: the
+// turn is to be given up until the event.
 asio::awaitable<std::optional<permit_nodes>> wait_for_permits(session on, std::string path, permits max,
                                                               semaphore_options options, int n,
-                                                              if_contended when_contended, const lock_claim& turn) {
+                                                              if_contended when_contended, const lock_claim& turn,
+                                                              std::optional<one_shot_event>& bodies) {
     const std::string directory = join_path(path, "leases");
     limit most(on, max);
     back_off pauses = toolbox(on).make_back_off();
@@ -196,8 +200,13 @@ asio::awaitable<std::optional<permit_nodes>> wait_for_permits(session on, std::s
             if (!complete) break;  // an operator has deleted a lease: start over
             const int permitted = co_await most.read();
             const auto unfinished = co_await unfinished_permits::now(on, directory);
-            if (names.size() + unfinished.count <= static_cast<std::size_t>(std::max(permitted, 0))) co_return nodes;
+            const auto most_leases = static_cast<std::size_t>(std::max(permitted, 0));
+            if (names.size() + unfinished.count <= most_leases) co_return nodes;
             if (when_contended == if_contended::give_up) co_return std::nullopt;
+            if (names.size() <= most_leases) {
+                bodies = unfinished.fewer;
+                co_return std::nullopt;
+            }
             bool in_turn = true;
             std::function<asio::awaitable<void>()> wait = [&]() -> asio::awaitable<void> {
                 in_turn = co_await wait_in_turn(most, &seen->changes, turn);
@@ -239,8 +248,11 @@ asio::awaitable<std::optional<permit_nodes>> acquire_permits(client zk, std::str
         on.emplace(inner->on());
         // `inner` is released when it goes out of scope. Its loss admits no request too many: only the number of leases
         // counts.
-        auto nodes = co_await wait_for_permits(on->patient(), path, max, options, n, when_contended, *inner);
+        std::optional<one_shot_event> bodies;
+        auto nodes = co_await wait_for_permits(on->patient(), path, max, options, n, when_contended, *inner, bodies);
         if (nodes || when_contended == if_contended::give_up) co_return nodes;
+        inner.reset();
+        if (bodies) co_await wait_as(*bodies, "acquire", path);
     }
 }
 

@@ -47,6 +47,13 @@ TEST_CASE("queue: what follows for the head", "[queue]") {
         CHECK_FALSE(step.watch_own_node);
         CHECK(step.follow.empty());
     }
+    SECTION("G40: behind nobody but bodies under lost locks it gives its place up") {
+        queue_situation s = with_head(verdict::local);
+        s.only_bodies_in_the_way = true;
+        CHECK(decide_next_step(s).action == what::give_place_up);
+        s.try_acquires_wait = true;
+        CHECK(decide_next_step(s).action == what::refuse_try_acquires);
+    }
     SECTION("far behind it watches the nearest that is in the way, and nothing else") {
         const next_step step = decide_next_step(behind_remote(nearest, false));
         CHECK(step.action == what::wait);

@@ -113,6 +113,9 @@ asio::awaitable<std::unique_ptr<joint_nodes>> create_all(session on, session wai
 asio::awaitable<joint_claims> contend_for_all(session on, std::vector<acquire_request> requests) {
     const asio::any_io_executor from = co_await asio::this_coro::executor;
     const session waits = on.patient();
+    for (const acquire_request& w : requests)  // G40: the nodes would keep other clients out
+        if (w.when_contended == if_contended::wait)
+            co_await lock_queue::no_bodies_in_the_way(waits, w.spec, w.kind, from);
     back_off pauses = toolbox(on).make_back_off();
     // Destroyed before the wait for the locks: at that point the queues know the nodes that it expects.
     std::unique_ptr<joint_nodes> nodes;

@@ -33,7 +33,7 @@ public:
     /// From any executor.
     static asio::awaitable<reading> now(session on, std::string directory);
 
-    void session_over(std::error_code) noexcept override {}
+    void session_over(std::error_code) noexcept override { fewer_.fire(); }
 
 private:
     session on_;

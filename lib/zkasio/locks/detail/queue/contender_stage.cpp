@@ -20,6 +20,7 @@ constexpr std::string_view names[] = {
     "abandoned_creating",
     "abandoned_searching",
     "waiting",
+    "waiting_for_bodies",
     "owner_unconfirmed",
     "owner",
     "downgrading",
@@ -34,10 +35,12 @@ constexpr stage_transition table[] = {
     {outside, joining},
     {outside, waiting},  // one of several locks, whose nodes were created in one transaction
     {outside, replacing_writer},
+    {outside, waiting_for_bodies},
     {outside, left},  // refused before a create is sent
 
     {joining, owner},
     {joining, creating},  // no reader holds the lock
+    {joining, waiting_for_bodies},
     {joining, abandoned_searching},
     {joining, left},
 
@@ -49,15 +52,19 @@ constexpr stage_transition table[] = {
     {creating, left},
     {creation_lost, creation_found},
     {creation_lost, creating},  // there was no node
+    {creation_lost, waiting_for_bodies},
     {creation_lost, abandoned_searching},
     {creation_lost, left},
     {creation_found, waiting},
     {creation_found, creating},  // the node was deleted after the search
+    {creation_found, waiting_for_bodies},
     {creation_found, abandoned_creating},
     {creation_found, left},
     {throttled, creating},
+    {throttled, waiting_for_bodies},
     {throttled, left},
     {waiting_for_directory, creating},
+    {waiting_for_directory, waiting_for_bodies},
     {waiting_for_directory, left},
 
     {replacing_writer, owner},
@@ -70,7 +77,10 @@ constexpr stage_transition table[] = {
     {waiting, owner},
     {waiting, owner_unconfirmed},
     {waiting, creating},  // its node was deleted: queues again, at the end
+    {waiting, waiting_for_bodies},  // gives its place up
     {waiting, left},
+    {waiting_for_bodies, creating},
+    {waiting_for_bodies, left},
 
     {owner_unconfirmed, owner},
     {owner_unconfirmed, left},

@@ -19,6 +19,7 @@ enum class stage : std::uint8_t {
     abandoned_creating,     ///< given up while the create, or the read of the token, was under way
     abandoned_searching,    ///< given up while a search or a transaction for the node was under way
     waiting,                ///< has a node, and waits for its turn
+    waiting_for_bodies,     ///< has no place: bodies under a lost lock of this session still run (G40)
     owner_unconfirmed,      ///< got the lock during a cut: told when the removal of the predecessor's node is answered
     owner,                  ///< has the lock, and its coroutine was told
     downgrading,            ///< an owner whose node is being replaced by a reader's

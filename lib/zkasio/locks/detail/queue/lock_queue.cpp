@@ -5,7 +5,9 @@
 #include <zkasio/path.hpp>
 #include <zkasio/recipe/fresh_copy_of.hpp>
 #include <zkasio/recipe/toolbox.hpp>
+#include <zkasio/recipe/wait_as.hpp>
 
+#include <asio/dispatch.hpp>
 #include <asio/post.hpp>
 
 #include <cassert>
@@ -38,7 +40,7 @@ void lock_queue::enter(const contender_ptr& c, const asio::any_io_executor& from
     if (c->asked.when_contended == if_contended::give_up && excluded) return refuse(c);
     if (waits_for_itself(c->asked.kind, from))
         return fail(c, std::make_exception_ptr(error(errc::would_deadlock, "acquire", directory(), holds_it_already)));
-    if (!c->asked.join_readers || waits) return creation_.begin(c);
+    if (!c->asked.join_readers || waits) return create_node(c);
     go_to(c, stage::joining);
     tools_.run_in_background(join_readers(shared_from_this(), c));
 }
@@ -57,6 +59,26 @@ void lock_queue::enter_with_node(const contender_ptr& c, const std::string& path
     node.path = path;
     node.stat.czxid = czxid;
     node_created(c, node);
+}
+
+void lock_queue::create_node(const contender_ptr& c) {
+    if (!waits_for_body(c->asked.kind)) return creation_.begin(c);
+    go_to(c, stage::waiting_for_bodies);
+    displaced_.push_back(c);
+}
+
+asio::awaitable<void> lock_queue::no_bodies_in_the_way(session on, lock_spec_ptr lock, lock_kind kind,
+                                                       asio::any_io_executor from) {
+    const auto wait = std::make_shared<bool>(true);
+    while (*wait) {
+        const one_shot_event changed = toolbox(on).make_one_shot_event();
+        asio::dispatch(on.get_executor(), [on, lock, kind, from, wait, changed] {
+            const auto queue = of(on, lock);
+            *wait = !queue->over_ && queue->waits_for_body(kind) && !queue->waits_for_itself(kind, from);
+            *wait ? queue->fewer_unfinished_.push_back(changed) : changed.fire();
+        });
+        co_await wait_as(changed, "acquire", lock->directory);
+    }
 }
 
 // A body of an owner that excludes the newcomer runs on `from`, an executor that no other work uses.
@@ -174,7 +196,7 @@ void lock_queue::deleted(const contender_ptr& c) {
         lost->tell(path);
         return refuse(c, acquire_outcome::displaced);
     }
-    creation_.begin(c);  // G38: at the end of the queue
+    create_node(c);  // G38: at the end of the queue
 }
 
 void lock_queue::lose_node(const contender_ptr& owner) {
@@ -207,8 +229,11 @@ queue_situation lock_queue::situation() const {
     queue_situation s;
     if (!order_.head()) return s;
     s.head = order_.next();
-    if (s.head->what == queue_order::verdict::granted && waits_for_body(order_.head()->asked.kind))
+    const lock_kind kind = order_.head()->asked.kind;
+    if (s.head->what == queue_order::verdict::granted && waits_for_body(kind)) {
         s.head->what = queue_order::verdict::local;  // G40: a body of this session still runs
+        s.only_bodies_in_the_way = waits_only_for_bodies(kind);
+    }
     s.has_readers = names().has_shared();
     s.try_acquires_wait = !try_acquires_.empty();
     const std::vector<std::string>& blockers = s.head->blockers;
@@ -249,6 +274,7 @@ bool lock_queue::carry_out(const next_step& step, const contender_ptr& head) {
             ask_for_listing();
             return false;
         case what::refuse_try_acquires: refuse_try_acquires(); return true;
+        case what::give_place_up: give_place_up(head); return true;
         case what::wait: break;
     }
     // A head whose turn may come without a listing starts its lease early: the grant costs no round trip, and the
@@ -323,13 +349,15 @@ void lock_queue::session_over(std::error_code why) noexcept {
     unfinished_.clear();
     for (const contender_ptr& c : order_.clear()) fail(c, ended("acquire", directory()));
     for (const contender_ptr& c : creation_.take_waiting()) fail(c, ended("acquire", directory()));
+    for (const contender_ptr& c : std::exchange(displaced_, {})) fail(c, ended("acquire", directory()));
+    for (const one_shot_event& e : std::exchange(fewer_unfinished_, {})) e.fire();
     assert(order_.empty() && try_acquires_.empty());
 }
 
 // The place of a semaphore's request is owned while the request waits.
 bool lock_queue::waits() noexcept {
     if (over_) return false;
-    return entering_ > 0 || !expected_nodes_.empty() || order_.any_waiting() ||
+    return entering_ > 0 || !displaced_.empty() || !expected_nodes_.empty() || order_.any_waiting() ||
            order_.any_owner_excludes(lock_kind::exclusive, [](const contender& c) { return c.asked.keeps_place; });
 }
 
@@ -338,6 +366,8 @@ void lock_queue::loop_over() noexcept {
     order_.clear();
     unfinished_.clear();
     creation_.take_waiting();
+    displaced_.clear();
+    fewer_unfinished_.clear();
     positions_.clear();
     try_acquires_.clear();
 }

@@ -55,6 +55,13 @@ public:
     void leave(const contender_ptr& c);
     /// A body under the lock of `c` has ended.
     void body_ended(const contender_ptr& c);
+    /// Sends the create of a contender's node. While bodies under lost locks exclude the contender, it waits for these
+    /// first (G40).
+    void create_node(const contender_ptr& c);
+    /// *Completes when* no body under a lost lock of this session excludes a contender for `lock`; at once, if the work
+    /// on `from` would wait for itself.
+    static asio::awaitable<void> no_bodies_in_the_way(session on, lock_spec_ptr lock, lock_kind kind,
+                                                      asio::any_io_executor from);
     /// Whether the work under this lock, which runs on `from`, asks for the lock again.
     bool waits_for_itself(lock_kind kind, const asio::any_io_executor& from) const;
     /// Replaces the owner `from` by `to`, which shares the lock, at the same place.
@@ -113,6 +120,8 @@ private:
     bool waits_for_body(lock_kind newcomer) const {
         return any_unfinished_excludes(newcomer, [](const contender&) { return true; });
     }
+    /// G40: whether the newcomer waits for bodies, and all these run under locks whose nodes are gone.
+    bool waits_only_for_bodies(lock_kind newcomer) const;
     queue_situation situation() const;
     bool may_be_ours(const std::string& name) const;
     bool carry_out(const next_step& step, const contender_ptr& head);
@@ -128,6 +137,8 @@ private:
     void give_back_soon(const contender_ptr& c);
     void give_back(const contender_ptr& c);
     void stop_waiting_for_bodies(const contender_ptr& c);
+    void give_place_up(const contender_ptr& c);
+    void queue_again_after_bodies();
     void release(const contender_ptr& c);
     std::vector<contender_ptr> grant_to_successors();
     void remove(const contender_ptr& c, const std::vector<contender_ptr>& successors = {});
@@ -162,6 +173,8 @@ private:
     std::size_t entering_ = 0;
     std::set<std::string> expected_nodes_;
     std::vector<contender_ptr> unfinished_;  // have given back a lost lock under which bodies still run
+    std::vector<contender_ptr> displaced_;   // stage::waiting_for_bodies, in the order in which they queue again
+    std::vector<one_shot_event> fewer_unfinished_;  // fired when `unfinished_` has become smaller
     // The waiting contenders that give up if they have to wait (if_contended::give_up). Kept apart from the other
     // waiting contenders, of which there may be very many: most events do not concern those.
     std::map<queue_key, contender_ptr> try_acquires_;

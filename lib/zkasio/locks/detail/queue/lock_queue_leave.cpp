@@ -33,6 +33,7 @@ void lock_queue::leave(const contender_ptr& c) {
     if (over_) return c->tell_gone();
     if (owns(was)) return release(c);
     decide(c, acquire_outcome::refused);
+    if (was == stage::waiting_for_bodies) std::erase(displaced_, c);
     if (was == stage::waiting) {
         order_.leave(c->at);
         remove(c);
@@ -67,7 +68,43 @@ void lock_queue::body_ended(const contender_ptr& c) {
 void lock_queue::stop_waiting_for_bodies(const contender_ptr& c) {
     if (std::erase(unfinished_, c) == 0) return;
     order_.discard_listings();
+    for (const one_shot_event& e : std::exchange(fewer_unfinished_, {})) e.fire();
+    queue_again_after_bodies();
     reconsider();
+}
+
+bool lock_queue::waits_only_for_bodies(lock_kind newcomer) const {
+    const auto node_may_be_there = [](const contender& owner) { return !owner.leaving->over; };
+    return waits_for_body(newcomer) && !any_unfinished_excludes(newcomer, node_may_be_there);
+}
+
+// G40: a body may run for long, and nobody else would get the lock behind this place. As long as the node of the lost
+// lock is there, the place keeps nobody out, and most bodies end in that time.
+void lock_queue::give_place_up(const contender_ptr& c) {
+    order_.leave(c->at);
+    c->hold.end(true);
+    c->hold = session_hold();
+    if (const auto lost = c->asked.lost) {  // one of several locks: starts over with all, see no_bodies_in_the_way()
+        remove(c);
+        lost->tell(c->path);
+        return refuse(c, acquire_outcome::displaced);
+    }
+    go_to(c, stage::waiting_for_bodies);
+    displaced_.push_back(c);
+    remove(c);  // it queues again when this is answered: until then the order needs its name
+}
+
+// In the order in which they have lost their places.
+void lock_queue::queue_again_after_bodies() {
+    bool removed = true;  // the nodes of all earlier ones
+    for (const contender_ptr& c : std::exchange(displaced_, {})) {
+        const bool waits = waits_for_body(c->asked.kind);
+        removed = removed && (waits || c->path.empty());
+        if (waits || !removed)
+            displaced_.push_back(c);
+        else
+            creation_.begin(c);
+    }
 }
 
 void lock_queue::release(const contender_ptr& c) {
@@ -159,6 +196,10 @@ void lock_queue::removed(const contender_ptr& c, const std::vector<contender_ptr
     const bool waited_for = order_.waits_for_departure();
     order_.departed(c->at);
     c->tell_gone();
+    if (c->now() == stage::waiting_for_bodies) {
+        c->path.clear();
+        queue_again_after_bodies();
+    }
     // G27: perhaps the node had been gone for long, together with the whole directory. Then the nodes of later
     // contenders, the successors among them, are in a new directory, where another client may stand before them.
     const bool in_doubt = !over_ && !found;
@@ -168,7 +209,7 @@ void lock_queue::removed(const contender_ptr& c, const std::vector<contender_ptr
             if (s->now() == stage::owner_unconfirmed) lose_node(s);  // G29: `s` starts over
     }
     confirm(successors, no_session);
-    if (waited_for || in_doubt) reconsider();  // G16, G27: list now
+    if (waited_for || in_doubt || !unfinished_.empty()) reconsider();  // G16, G27: list now; G40
 }
 
 // G24: of the contenders that were handed the lock, by its old owner or by each other, those that have the lock now and

@@ -14,6 +14,7 @@ next_step decide_next_step(queue_situation s) {
     if (s.head->what == verdict::granted) return {what::grant};
     if (s.head->what == verdict::unknown) return {what::ask_for_listing};
     if (s.try_acquires_wait) return {what::refuse_try_acquires};  // G36: the head has to wait
+    if (s.only_bodies_in_the_way) return {what::give_place_up};
     const bool few = s.head->what == verdict::local || s.head->all;
     next_step step{what::wait};
     step.start_lease = few;

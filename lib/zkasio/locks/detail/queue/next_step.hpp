@@ -13,6 +13,7 @@ namespace zkasio::lock_detail {
 struct queue_situation {
     std::optional<queue_order::step> head;  ///< the verdict for the first waiting contender; empty: no contender waits
     bool has_readers = false;               ///< the lock is a shared_mutex
+    bool only_bodies_in_the_way = false;    ///< G40: the head waits for bodies under lost locks, and for nothing else
     bool try_acquires_wait = false;         ///< some waiting contenders give up if they have to wait
     bool blocker_may_be_ours = false;       ///< a node in the way may turn out to be one of this session
     std::vector<std::string> later{};       ///< nodes that will be in the way of later heads, and are no such node
@@ -25,6 +26,7 @@ struct next_step {
         grant,    ///< the head owns the lock; then decide again
         ask_for_listing,
         refuse_try_acquires,  ///< the head waits, and with it all contenders behind it; then decide again
+        give_place_up,        ///< G40: the head leaves the queue for now; then decide again
         wait,
     };
     what action = what::nothing;

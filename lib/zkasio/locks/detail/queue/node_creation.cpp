@@ -40,7 +40,7 @@ void node_creation::begin(const contender_ptr& c) {
 void node_creation::after_detour(const contender_ptr& c, std::exception_ptr failed) {
     if (failed) return queue_.fail(c, std::move(failed));
     if (has_given_up(c->now())) return queue_.refuse(c);  // G39: the create is not sent again
-    begin(c);
+    queue_.create_node(c);
 }
 
 void node_creation::answered(const contender_ptr& c) {
