@@ -331,3 +331,52 @@ TEST_CASE("session_id_text: hexadecimal, as servers write it") {
     CHECK(session_id_text(0x1000a2f3b4c0001) == "0x1000a2f3b4c0001");
     CHECK(session_id_text(-1) == "0xffffffffffffffff");
 }
+
+TEST_CASE("listing: the node of another library that has no id in its name holds the lock, and ours wait", "[testing]") {
+    struct directory {
+        std::string node;
+        lock_directory_kind kind;
+    };
+    const directory all[] = {{"lock-0000000000", lock_directory_kind::mutex},
+                             {"__lock__0000000000", lock_directory_kind::mutex},
+                             {"__WRIT__0000000000", lock_directory_kind::shared_mutex},
+                             {"latch-0000000000", lock_directory_kind::election}};
+    for (const directory& d : all) {
+        INFO(d.node);
+        fake_ensemble ensemble;
+        const client zk = ensemble.client(sessions_of_ten_seconds());
+        ensemble.create("/l", "");
+        ensemble.create("/l/" + d.node, "other");
+        const std::shared_ptr<const lockable> lock = [&]() -> std::shared_ptr<const lockable> {
+            if (d.kind == lock_directory_kind::shared_mutex) return std::make_shared<shared_mutex>(zk, "/l");
+            const bool latch = d.kind == lock_directory_kind::election;
+            const name_scheme names = latch                 ? name_scheme::curator_latch()
+                                      : d.node.front() == '_' ? name_scheme::kazoo()
+                                                            : name_scheme::curator();
+            return std::make_shared<mutex>(zk, "/l", mutex_options().names(names));
+        }();
+        std::vector<lock_guard> guards;
+        running waiting(ensemble.get_executor(), keep(lock->acquire(data("ours")), guards));
+        ensemble.run_for(1s);
+        const lock_listing list = ensemble.run(list_lock(zk, "/l"));
+        CHECK(list.kind == d.kind);
+        CHECK(told(list.contenders) == "other! ours");
+        CHECK(list.foreign.empty());
+        ensemble.remove("/l/" + d.node);
+        ensemble.run_for(1s);
+        CHECK(told(ensemble.run(list_lock(zk, "/l")).contenders) == "ours!");
+        CHECK(guards.size() == 1);
+    }
+}
+
+TEST_CASE("listing: leases and requests of another library that have no id in their names", "[testing]") {
+    fake_ensemble ensemble;
+    const client zk = ensemble.client(sessions_of_ten_seconds());
+    for (const char* path : {"/s", "/s/locks", "/s/leases"}) ensemble.create(path, "");
+    ensemble.create("/s/leases/lease-0000000000", "holder");
+    ensemble.create("/s/locks/lock-0000000000", "waiter");
+    const lock_listing list = ensemble.run(list_lock(zk, "/s"));
+    CHECK(list.kind == lock_directory_kind::semaphore);
+    CHECK(told(list.contenders) == "holder! waiter");
+    CHECK(list.foreign.empty());
+}

@@ -1,13 +1,13 @@
 #include <zkasio/locks/lock_listing.hpp>
 
 #include <zkasio/locks/detail/contenders.hpp>
+#include <zkasio/locks/detail/nodes_claim.hpp>
+#include <zkasio/locks/detail/queue/queue_names.hpp>
 #include <zkasio/locks/directory_note.hpp>
 #include <zkasio/path.hpp>
 #include <zkasio/recipe/if_exists.hpp>
-#include <zkasio/recipe/sequence_suffix.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <iterator>
 #include <optional>
@@ -33,24 +33,31 @@ std::string_view to_string(lock_directory_kind k) noexcept {
 namespace {
 
 struct marker {
-    std::string_view text;
+    std::string text;
     lock_directory_kind directory;
     lock_kind contender;
 };
-constexpr std::array<marker, 7> markers{{
-    {"-lock-", lock_directory_kind::mutex, lock_kind::exclusive},
-    {"__lock__", lock_directory_kind::mutex, lock_kind::exclusive},  // kazoo's, also of its writers
-    {"__rlock__", lock_directory_kind::shared_mutex, lock_kind::shared},
-    {"__READ__", lock_directory_kind::shared_mutex, lock_kind::shared},
-    {"__WRIT__", lock_directory_kind::shared_mutex, lock_kind::exclusive},
-    {"-latch-", lock_directory_kind::election, lock_kind::exclusive},
-    {"-lease-", lock_directory_kind::semaphore, lock_kind::shared},
-}};
 
-const marker* marker_of(std::string_view name) noexcept {
-    const auto found = std::find_if(markers.begin(), markers.end(),
-                                    [&](const marker& m) { return sequence_behind(name, m.text).has_value(); });
-    return found == markers.end() ? nullptr : &*found;
+// The markers of the locks themselves, which are read as the locks read them: another program may name its nodes
+// "lock-<number>", without an id, and is the holder if it is the first.
+const std::vector<marker>& markers() {
+    using enum lock_directory_kind;
+    static const std::vector<marker> all{
+        {name_scheme::curator().mutex_marker(), mutex, lock_kind::exclusive},
+        {name_scheme::kazoo().mutex_marker(), mutex, lock_kind::exclusive},  // also of kazoo's writers
+        {name_scheme::kazoo().read_marker(), shared_mutex, lock_kind::shared},
+        {name_scheme::curator().read_marker(), shared_mutex, lock_kind::shared},
+        {name_scheme::curator().write_marker(), shared_mutex, lock_kind::exclusive},
+        {name_scheme::curator_latch().mutex_marker(), election, lock_kind::exclusive},
+        {permit_marker, semaphore, lock_kind::shared},
+    };
+    return all;
+}
+
+const marker* marker_of(std::string_view name) {
+    const auto found = std::find_if(markers().begin(), markers().end(),
+                                    [&](const marker& m) { return sequence_of(name, m.text).has_value(); });
+    return found == markers().end() ? nullptr : &*found;
 }
 
 // The queue of one directory. Nodes of all kinds get their numbers from one counter, which wraps around: the numbers
@@ -71,7 +78,7 @@ asio::awaitable<void> read_queue(client zk, std::string directory, lock_listing&
         }
         if (list.kind == lock_directory_kind::empty || m->directory == lock_directory_kind::shared_mutex)
             list.kind = m->directory;
-        const auto number = static_cast<std::uint32_t>(sequence_behind(name, m->text)->number);
+        const auto number = static_cast<std::uint32_t>(*sequence_of(name, m->text));
         if (found.empty()) base = number;
         found.push_back({static_cast<std::int32_t>(number - base), {std::move(name), m->contender}});
     }

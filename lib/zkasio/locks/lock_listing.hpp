@@ -41,7 +41,8 @@ struct ZKASIO_EXPORT lock_listing {
 };
 
 /// Lists a lock of unknown kind, by the names that zkasio, Curator, go-zk and kazoo give its nodes: for tools. (Names
-/// of name_scheme::custom() are known if they end as one of those. The nodes of `slots`, which are named by a number
+/// of name_scheme::custom() are known if they end as one of those, and so are nodes without an id, as "lock-0000000000":
+/// the locks themselves wait for such a node. The nodes of `slots`, which are named by a number
 /// alone, are listed as foreign.) Where the kind is known, mutex::contenders() and its like say more exactly what is
 /// wrong with a directory.
 /// *Fails with* the errors of operations::get() and children(), but a `path` without a node is no error. Nodes that
