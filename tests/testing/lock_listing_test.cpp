@@ -332,7 +332,8 @@ TEST_CASE("session_id_text: hexadecimal, as servers write it") {
     CHECK(session_id_text(-1) == "0xffffffffffffffff");
 }
 
-TEST_CASE("listing: the node of another library that has no id in its name holds the lock, and ours wait", "[testing]") {
+TEST_CASE("listing: the node of another library that has no id in its name holds the lock, and ours wait",
+          "[testing]") {
     struct directory {
         std::string node;
         lock_directory_kind kind;

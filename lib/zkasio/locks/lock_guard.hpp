@@ -33,9 +33,9 @@ namespace zkasio {
 ///
 /// If a guard is lost while its session lives, its nodes are removed in the background without a call of release(). All
 /// waiting contenders then go on: contenders of other clients at once, contenders of this client when the bodies of
-/// run() and with_lock() under this guard have ended. (Until then they have no places in the queue, and may be overtaken
-/// by contenders of other clients.) So the lost guard may be kept, and
-/// `guard = co_await lock.acquire()` gets the lock again.
+/// run() and with_lock() under this guard have ended. (Until then they have no places in the queue, and contenders of
+/// other clients may overtake them.) So the lost guard may be kept, and `guard = co_await lock.acquire()` gets the lock
+/// again.
 ///
 /// Ownership is a lease. `held()` is false before another contender can get the lock, as far as a client can know; only
 /// token() and commit() are proof.
