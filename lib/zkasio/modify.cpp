@@ -134,7 +134,6 @@ private:
         const session now = co_await toolbox(from_).own_session("modify", path_);
         if (now.over()) throw error(errc::session_expired, "modify", path_);
         with_.emplace(now, how_.receipts(), how_.create_with().acl());
-        with_->keep();
         on_ = now.patient();
         session_ = now.patient();
     }

@@ -87,9 +87,10 @@ struct scene {
                 const receipts with(on, "/r");
                 co_await body(with);
             }
-            co_await zk.idle();
-            CHECK(ensemble.children("/r").empty());
-            co_await zk.close();
+            ensemble.on_step(nullptr);
+            if (zk.state() != session_state::closed) co_await zk.idle();
+            const close_result how = co_await zk.close();  // after a cut, the session is left to expire
+            if (how == close_result::confirmed) CHECK(ensemble.children("/r").empty());
         };
         ensemble.run(all);
     }
@@ -271,18 +272,142 @@ TEST_CASE("receipts: transactions at the same time have receipts of their own, a
     });
 }
 
-TEST_CASE("receipts: made on another thread, and kept before the strand has heard of them") {
+TEST_CASE("receipts: many transactions at the same time share 64 receipts, in the order of their calls") {
+    scene s;
+    s.run([&](const receipts& with) -> asio::awaitable<void> {
+        constexpr int many = 1000;
+        std::size_t most = 0;
+        std::vector<int> ended;
+        const auto one = [&](int i) -> asio::awaitable<void> {
+            const outcome o = co_await apply(with, item(std::to_string(i)));
+            if (o.done) ended.push_back(i);
+            most = std::max(most, s.ensemble.children("/r").size());
+        };
+        std::vector<running> all;
+        for (int i = 0; i < many; ++i) all.emplace_back(s.ensemble.get_executor(), one(i));
+        for (running& r : all) co_await r.end();
+        CHECK(most == 64);
+        CHECK(ended.size() == many);
+        CHECK(std::is_sorted(ended.begin(), ended.end()));
+        CHECK(s.ensemble.children("/items").size() == many);
+        co_await s.zk.idle();
+        CHECK(s.ensemble.children("/r").size() == 64);
+        const std::size_t before = s.ensemble.requests(s.zk);
+        const outcome again = co_await apply(with, item("again"));
+        CHECK(again.done);
+        CHECK(s.ensemble.requests(s.zk) == before + 1);
+    });
+}
+
+TEST_CASE("receipts: a transaction that is cancelled while it waits for a receipt loses nothing") {
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+        INFO("seed " << seed);
+        scene s(seed);
+        s.run([&](const receipts& with) -> asio::awaitable<void> {
+            constexpr int many = 300;
+            std::vector<std::optional<outcome>> told(many);
+            const auto one = [&](int i) -> asio::awaitable<void> {
+                told[static_cast<std::size_t>(i)] = co_await apply(with, item(std::to_string(i)));
+            };
+            std::vector<running> all;
+            for (int i = 0; i < many; ++i) all.emplace_back(s.ensemble.get_executor(), one(i));
+            std::size_t step = 0, next = seed % 3;
+            s.ensemble.on_step([&](std::string_view) {
+                if (++step % 2 == 0 && next < many) {  // some wait, some have just got their turn, some are under way
+                    asio::post(s.ensemble.context(), [&r = all[next]] { r.cancel(); });
+                    next += 3;
+                }
+            });
+            for (running& r : all) co_await r.end();
+            s.ensemble.on_step(nullptr);
+            co_await s.zk.idle();
+            co_await s.zk.get("/items");
+            std::size_t done = 0;
+            for (int i = 0; i < many; ++i) {
+                const outcome& o = *told[static_cast<std::size_t>(i)];
+                done += o.done.has_value();
+                if (!o.done) CHECK(o.code == condition::cancelled);
+                CHECK(count_of(s.ensemble, std::to_string(i)) == (o.done || o.unknown));
+            }
+            CHECK(done >= 200);
+            CHECK(done < many);
+            CHECK(s.ensemble.children("/r").size() <= 64);
+        });
+    }
+}
+
+TEST_CASE("receipts: those that wait when the session ends, or the client is closed, are told") {
+    for (const bool close : {false, true}) {
+        INFO("closed: " << close);
+        scene s;
+        s.run([&](const receipts& with) -> asio::awaitable<void> {
+            constexpr int many = 200;
+            std::vector<outcome> told;
+            const auto one = [&]() -> asio::awaitable<void> {
+                outcome o = co_await apply(with, item("x"));
+                told.push_back(std::move(o));
+            };
+            std::vector<running> all;
+            for (int i = 0; i < many; ++i) all.emplace_back(s.ensemble.get_executor(), one());
+            co_await asio::post(s.ensemble.get_executor(), asio::use_awaitable);
+            if (close)
+                co_await s.zk.close();
+            else
+                s.ensemble.expire(s.zk);
+            for (running& r : all) co_await r.end();
+            REQUIRE(told.size() == many);
+            for (const outcome& o : told) {
+                if (o.done) continue;
+                CHECK(o.code == (close ? errc::client_closed : errc::session_expired));
+                CHECK_FALSE(o.unknown);
+            }
+        });
+    }
+}
+
+TEST_CASE("receipts: a session keeps the receipts of the 64 directories that were used last") {
+    scene s;
+    s.run([&](const receipts&) -> asio::awaitable<void> {
+        const session on = co_await s.zk.current_session();
+        for (int i = 0; i < 100; ++i) {
+            const receipts some(on, "/of/" + std::to_string(i));
+            const outcome o = co_await apply(some, item("x"));
+            CHECK(o.done);
+        }
+        co_await s.zk.idle();
+        std::size_t left = 0;
+        for (const std::string& d : s.ensemble.children("/of")) left += s.ensemble.children("/of/" + d).size();
+        CHECK(left == 64);
+    });
+}
+
+TEST_CASE("receipts: a session that is handed over takes no idle receipts along") {
+    scene s;
+    auto body = [&]() -> asio::awaitable<void> {
+        const session on = co_await s.zk.current_session();
+        {
+            const receipts with(on, "/r");
+            const outcome o = co_await apply(with, item("x"));
+            CHECK(o.done);
+        }
+        CHECK(s.ensemble.children("/r").size() == 1);
+        co_await s.zk.hand_over();
+        CHECK(s.ensemble.children("/r").empty());
+    };
+    s.ensemble.run(body);
+}
+
+TEST_CASE("receipts: made on another thread") {
     fake_ensemble e;
     const client zk = e.client(client_options("fake").session_timeout(20s));
     auto body = [&]() -> asio::awaitable<void> {
         const session on = co_await zk.current_session();
         std::optional<receipts> made;
-        const auto make_and_keep = [&] {
+        const auto make = [&] {
             std::thread elsewhere([&] { made.emplace(on, "/receipts"); });
             elsewhere.join();
-            made->keep();
         };
-        asio::post(on.get_executor(), make_and_keep);
+        asio::post(on.get_executor(), make);
         co_await asio::post(on.get_executor(), asio::use_awaitable);
         co_await made->apply(transaction().create("/a"));
         made.reset();

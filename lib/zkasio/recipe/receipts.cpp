@@ -2,6 +2,7 @@
 
 #include <zkasio/error.hpp>
 #include <zkasio/path.hpp>
+#include <zkasio/recipe/detail/receipt_pool.hpp>
 #include <zkasio/recipe/detail/receipt_rules.hpp>
 #include <zkasio/recipe/ensure_created.hpp>
 #include <zkasio/recipe/if_exists.hpp>
@@ -9,84 +10,13 @@
 #include <zkasio/recipe/wait_as.hpp>
 
 #include <asio/dispatch.hpp>
-#include <asio/post.hpp>
 
-#include <algorithm>
-#include <mutex>
 #include <optional>
 #include <utility>
 
 namespace zkasio {
 
 using namespace detail;
-
-namespace {
-
-struct receipt {
-    std::string path;
-    acl entries;
-    std::int32_t version = -1;  // of the node; -1: the node is not known to exist
-
-    std::string next_data() const { return std::to_string(version + 1); }
-};
-
-// The receipts of a session in one directory that no transaction uses. Made and looked for on the strand; its members
-// on any threads.
-class idle_receipts final : public session_local {
-public:
-    explicit idle_receipts(session on) : on_(std::move(on)) {}
-    ~idle_receipts() override {
-        for (const receipt& r : idle_) remove(r);
-    }
-    void session_over(std::error_code) noexcept override { forget_all(); }
-    void loop_over() noexcept override { forget_all(); }
-
-    /// On the strand. Without effect if the session is over: nothing would release the reference to itself.
-    void keep(std::shared_ptr<idle_receipts> self) {
-        if (!on_.over()) self_ = std::move(self);
-    }
-
-    std::optional<receipt> take(const acl& entries) {
-        const std::lock_guard lock(mutex_);
-        const auto it =
-            std::find_if(idle_.begin(), idle_.end(), [&](const receipt& r) { return r.entries == entries; });
-        if (it == idle_.end()) return std::nullopt;
-        receipt r = std::move(*it);
-        idle_.erase(it);
-        return r;
-    }
-    void give_back(receipt r) noexcept {
-        try {
-            const std::lock_guard lock(mutex_);
-            if (!over_) idle_.push_back(std::move(r));
-        } catch (...) {
-            // Out of memory: the node goes with the session.
-        }
-    }
-    void remove(const receipt& r) const noexcept {
-        try {
-            toolbox(on_).ensure_removed(r.path);
-        } catch (...) {
-            // Out of memory: the node goes with the session.
-        }
-    }
-
-private:
-    void forget_all() noexcept {
-        const std::shared_ptr<idle_receipts> kept = std::exchange(self_, nullptr);
-        const std::lock_guard lock(mutex_);
-        over_ = true;
-        idle_.clear();
-    }
-
-    const session on_;
-    std::shared_ptr<idle_receipts> self_;  // strand: see receipts::keep()
-    std::mutex mutex_;
-    std::vector<receipt> idle_;
-    bool over_ = false;
-};
-
-}  // namespace
 
 struct receipts::state {
     state(session s, std::string d, acl e, missing_parents p)
@@ -101,7 +31,7 @@ struct receipts::state {
     const acl entries;
     const missing_parents when_missing;
     const one_shot_event found;
-    std::shared_ptr<idle_receipts> idle;  // written before `found` is fired
+    std::shared_ptr<receipt_pool> pool;  // written before `found` is fired
 };
 
 namespace {
@@ -110,24 +40,29 @@ namespace {
 // transaction may still be applied, or the receipt's node is gone (R3).
 class receipt_in_use {
 public:
-    receipt_in_use(std::shared_ptr<idle_receipts> from, std::string directory, acl entries,
-                   missing_parents when_missing)
+    receipt_in_use(std::shared_ptr<receipt_pool> from, std::string directory, acl entries, missing_parents when_missing)
         : from_(std::move(from)),
           directory_(std::move(directory)),
           entries_(std::move(entries)),
-          when_missing_(when_missing) {
-        if (std::optional<receipt> idle = from_->take(entries_))
-            receipt_ = std::move(*idle);
-        else
-            begin_another();
-    }
+          when_missing_(when_missing),
+          turn_(from_) {}
     receipt_in_use(const receipt_in_use&) = delete;
     receipt_in_use& operator=(const receipt_in_use&) = delete;
     ~receipt_in_use() {
+        if (receipt_.path.empty()) return;
         if (certain_ && can_serve_again(receipt_.version))
-            from_->give_back(std::move(receipt_));
+            turn_.leave(std::move(receipt_));
         else
             from_->remove(receipt_);
+    }
+
+    /// Waits until one of the receipts is free. To be called first.
+    asio::awaitable<void> taken(std::string operation) {
+        co_await turn_.come(std::move(operation), directory_);
+        if (std::optional<receipt> found = turn_.take_found())
+            receipt_ = std::move(*found);
+        else
+            begin_another();
     }
 
     const receipt& operator*() const noexcept { return receipt_; }
@@ -162,15 +97,15 @@ public:
 private:
     void begin_another() {
         receipt_.path = join_path(directory_, "_r-" + new_protection_id());
-        receipt_.entries = entries_;
         receipt_.version = -1;
         certain_ = false;
     }
 
-    const std::shared_ptr<idle_receipts> from_;
+    const std::shared_ptr<receipt_pool> from_;
     const std::string directory_;
     const acl entries_;
     const missing_parents when_missing_;
+    receipt_pool::turn turn_;
     receipt receipt_;
     bool certain_ = true;
 };
@@ -203,16 +138,11 @@ receipts::receipts(session on, std::string directory, acl entries, missing_paren
     require_path("receipts", directory);
     state_ = std::make_shared<state>(std::move(on), std::move(directory), std::move(entries), when_missing);
     asio::dispatch(state_->on.get_executor(), [s = state_] {
-        const auto make = [&] { return std::make_shared<idle_receipts>(s->on); };
-        s->idle = std::static_pointer_cast<idle_receipts>(toolbox(s->on).local("receipts " + s->directory, make));
+        // A directory that the receipts do not create belongs to another user, who may want to remove it.
+        const bool kept = s->when_missing != missing_parents::fail;
+        s->pool = receipt_pool::of(s->on, s->directory, s->entries, kept);
         s->found.fire();
     });
-}
-
-void receipts::keep() const {
-    if (!state_) throw error(errc::invalid_argument, "keep", {}, "these receipts were moved from");
-    // Not dispatched: on the strand, that might be before what another thread's constructor has sent to it.
-    asio::post(state_->on.get_executor(), [s = state_] { s->idle->keep(s->idle); });
 }
 
 asio::awaitable<committed> receipts::apply(transaction steps, std::string operation) const {
@@ -223,7 +153,8 @@ asio::awaitable<committed> receipts::applied(std::shared_ptr<state> s, transacti
     if (!s) throw error(errc::invalid_argument, operation, {}, "these receipts were moved from");
     co_await wait_as(s->found, operation, s->directory);
     const session on = s->on.patient();
-    receipt_in_use receipt(s->idle, s->directory, s->entries, s->when_missing);
+    receipt_in_use receipt(s->pool, s->directory, s->entries, s->when_missing);
+    co_await receipt.taken(operation);
     back_off pauses = toolbox(on).make_back_off();
     committed done;
     bool maybe_applied = false;

@@ -31,9 +31,10 @@ struct committed {
 /// A receipt is an ephemeral node of this session, `<directory>/_r-<uuid>`. Each transaction also writes its receipt,
 /// under the condition that the receipt has the version of the last transaction that was applied: a transaction that is
 /// sent again cannot be applied again, and the receipt tells whether the first attempt was. Costs one step of the
-/// transaction. A receipt serves one transaction at a time: there are as many of them as transactions were under way at
-/// the same time. All objects of a session that name a directory share its receipts; with the last such object, the
-/// receipts are removed in the background, unless keep() was called.
+/// transaction. A receipt serves one transaction at a time. All objects of a session that name the same directory and
+/// ACL share at most 64 receipts; further transactions wait, and begin in the order of their calls. The receipts stay
+/// until the session ends: of the directories that no object names any more, those of the 64 that were used last. With
+/// missing_parents::fail, the receipts are removed in the background when the last such object is gone.
 ///
 /// On any threads. Copies share what they are made of. A moved-from object fails with errc::invalid_argument.
 class ZKASIO_EXPORT receipts {
@@ -53,10 +54,6 @@ public:
     /// applied; with zk_errc::connection_loss, the receipt was lost as well, to an operator.
     /// *Cancellation*: see error::outcome_unknown(). @param operation the name in messages.
     asio::awaitable<committed> apply(transaction steps, std::string operation = "apply") const;
-
-    /// Keeps the receipts of this directory until the session ends, for callers that make an object for one
-    /// transaction: without keep(), each of them would create a receipt, and remove it.
-    void keep() const;
 
 private:
     struct state;

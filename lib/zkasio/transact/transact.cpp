@@ -118,10 +118,7 @@ public:
 private:
     asio::awaitable<run_end> run_in(session on) {
         std::optional<receipts> with;
-        if (!how_.receipts().empty()) {
-            with.emplace(on, how_.receipts());
-            with->keep();
-        }
+        if (!how_.receipts().empty()) with.emplace(on, how_.receipts());
         back_off pauses = toolbox(on).make_back_off();
         for (;;) {
             run_end end = co_await run_once(on, with);
