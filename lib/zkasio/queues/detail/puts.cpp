@@ -7,7 +7,16 @@
 #include <zkasio/recipe/receipts.hpp>
 #include <zkasio/recipe/rethrow_to_caller.hpp>
 #include <zkasio/recipe/toolbox.hpp>
+#include <zkasio/recipe/wait_as.hpp>
+#include <zkasio/session_local.hpp>
 
+#include <asio/dispatch.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <deque>
+#include <exception>
+#include <memory>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -55,6 +64,161 @@ asio::awaitable<T> not_yet_put(asio::awaitable<T> preparation, spec_ptr what) {
     }
 }
 
+// ----------------------------------------------------------------------------------- puts that travel together
+
+// The items of one put_together(): made by the caller, sent by a put_group.
+class load {
+public:
+    load(std::string prefix, std::vector<bytes> items, const queue_spec& what, one_shot_event done)
+        : prefix_(std::move(prefix)), items_(std::move(items)), done_(std::move(done)) {
+        for (const bytes& item : items_) size_ += item.size() + what.bytes_around_item() + prefix_.size();
+    }
+
+    const std::string& prefix() const noexcept { return prefix_; }
+    std::size_t count() const noexcept { return items_.size(); }
+    std::size_t size() const noexcept { return size_; }
+    const one_shot_event& done() const noexcept { return done_; }
+    void add_to(transaction& steps, const queue_spec& what) const {
+        for (const bytes& item : items_) add_put(steps, what, prefix_, item);
+    }
+
+    /// Exactly one of the two succeeds: the group takes the load into a transaction, or the caller withdraws it.
+    bool take() noexcept { return leave_waiting(state::taken); }
+    bool withdraw() noexcept { return leave_waiting(state::withdrawn); }
+
+    /// The outcome, told once, by the group. @param why null: the items are put.
+    void end(std::exception_ptr why) noexcept {
+        failed_ = std::move(why);
+        done_.fire();
+    }
+    /// To be called after done().
+    void throw_if_failed(const std::string& path) const {
+        if (failed_) rethrow_to_caller(failed_, "put", path);
+    }
+
+private:
+    enum class state {
+        waiting,
+        taken,
+        withdrawn
+    };
+    bool leave_waiting(state next) noexcept {
+        state now = state::waiting;
+        return state_.compare_exchange_strong(now, next);
+    }
+
+    const std::string prefix_;
+    const std::vector<bytes> items_;
+    const one_shot_event done_;
+    std::size_t size_ = 0;
+    std::atomic<state> state_{state::waiting};
+    std::exception_ptr failed_;  // written before `done_` is fired
+};
+using load_ptr = std::shared_ptr<load>;
+
+// The puts of one session to one queue. While `most_under_way` transactions are under way, further puts wait, and
+// travel together in the next one. On the strand.
+class put_group final : public session_local, public std::enable_shared_from_this<put_group> {
+public:
+    put_group(const session& on, spec_ptr what)
+        : on_(on.patient()),
+          what_(std::move(what)),
+          receipts_(on_, what_->receipts, what_->options.acl(), missing_parents::create_persistent) {}
+
+    static std::shared_ptr<put_group> of(const session& on, const spec_ptr& what) {
+        const auto make = [&] { return std::make_shared<put_group>(on, what); };
+        return std::static_pointer_cast<put_group>(toolbox(on).local("puts " + what->key(), make));
+    }
+
+    void add(load_ptr l) {
+        waiting_.push_back(std::move(l));
+        if (under_way_ == most_under_way) return;
+        ++under_way_;
+        toolbox(on_).run_in_background(write_all(shared_from_this()));
+    }
+
+    void session_over(std::error_code why) noexcept override {
+        for (const load_ptr& l : std::exchange(waiting_, {}))
+            if (l->take()) l->end(std::make_exception_ptr(error(why, "put", what_->path)));
+    }
+
+private:
+    static constexpr int most_under_way = 16;
+    using loads = std::vector<load_ptr>;
+
+    loads take_next() {
+        loads next;
+        std::size_t count = 0, size = 0;
+        while (!waiting_.empty()) {
+            const load_ptr& first = waiting_.front();
+            const bool fits = count + first->count() <= most_puts && size + first->size() <= what_->largest_item();
+            if (!next.empty() && !fits) break;
+            const load_ptr l = first;
+            waiting_.pop_front();
+            if (!l->take()) continue;
+            count += l->count();
+            size += l->size();
+            next.push_back(l);
+        }
+        return next;
+    }
+
+    static asio::awaitable<void> write_all(std::shared_ptr<put_group> self) {
+        while (!self->waiting_.empty()) {
+            const loads next = self->take_next();
+            if (!next.empty()) co_await self->write(next);
+        }
+        --self->under_way_;
+    }
+
+    asio::awaitable<void> write(loads all) {
+        std::exception_ptr failed;
+        bool one_by_one = false;
+        try {
+            co_await write_in_one(all);
+        } catch (const error& e) {
+            failed = std::current_exception();
+            // The reason may be the item of another put.
+            one_by_one = all.size() > 1 && !e.outcome_unknown() && e.code() != condition::session_ended &&
+                         e.code() != condition::cancelled;
+        } catch (...) {
+            failed = std::current_exception();
+        }
+        if (!one_by_one) {
+            for (const load_ptr& l : all) l->end(failed);
+            co_return;
+        }
+        for (const load_ptr& l : all) {
+            const loads one(1, l);
+            co_await write(one);
+        }
+    }
+
+    asio::awaitable<void> write_in_one(const loads& all) {
+        transaction steps;
+        for (const load_ptr& l : all) l->add_to(steps, *what_);
+        back_off pauses = toolbox(on_).make_back_off();
+        for (;;) {
+            try {
+                co_await receipts_.apply(steps, "put");
+                co_return;
+            } catch (const error& e) {
+                const auto is_named = [&](const load_ptr& l) { return l->prefix() == e.path(); };
+                const bool no_directory = e.code() == zk_errc::no_node && std::any_of(all.begin(), all.end(), is_named);
+                if (!no_directory || e.outcome_unknown()) throw;
+            }
+            co_await not_yet_put(create_directories(on_, what_), what_);
+            co_await not_yet_put(pauses.pause(), what_);
+        }
+    }
+
+    const session on_;
+    const spec_ptr what_;
+    const receipts receipts_;
+    std::deque<load_ptr> waiting_;
+    int under_way_ = 0;
+};
+
 }  // namespace
 
 void require_size(const queue_spec& what, const bytes& item) {
@@ -84,20 +248,16 @@ asio::awaitable<void> put_together(session on, spec_ptr what, std::vector<bytes>
     const receipts with(on, what->receipts, what->options.acl(), missing_parents::create_persistent);
     if (what->options.most_items() > 0) co_await not_yet_put(until_room(on, what, items.size()), what);
     const std::string prefix = co_await not_yet_put(prefix_for(on, with, what, how), what);
-    transaction steps;
-    for (bytes& item : items) add_put(steps, *what, prefix, std::move(item));
-    back_off pauses = toolbox(on).make_back_off();
-    for (;;) {
-        try {
-            co_await with.apply(steps, "put");
-            co_return;
-        } catch (const error& e) {
-            const bool no_directory = e.code() == zk_errc::no_node && e.path() == prefix;
-            if (!no_directory || e.outcome_unknown()) throw;
-        }
-        co_await not_yet_put(create_directories(on, what), what);
-        co_await not_yet_put(pauses.pause(), what);
+    const auto mine =
+        std::make_shared<load>(prefix, std::move(items), *what, toolbox(on).make_one_shot_event());
+    asio::dispatch(on.get_executor(), [on, what, mine] { put_group::of(on, what)->add(mine); });
+    try {
+        co_await wait_as(mine->done(), "put", what->path);
+    } catch (const error& e) {
+        const bool may_be_put = !mine->withdraw();
+        throw error(e.code(), e.operation(), e.path(), e.hint(), may_be_put);
     }
+    mine->throw_if_failed(what->path);
 }
 
 }  // namespace zkasio::queue_detail
