@@ -4,7 +4,13 @@
 
 #include <zkasio/detail/connection/name_resolver.hpp>
 
+#include <dlfcn.h>
+#include <netdb.h>
+
+#include <condition_variable>
+#include <cstring>
 #include <memory>
+#include <mutex>
 #include <new>
 #include <string>
 #include <utility>
@@ -58,6 +64,74 @@ TEST_CASE("names: a look-up that is under way is waited for, unless other names 
         REQUIRE(found.size() == 1);
         CHECK(found[0].first == "second");
     }
+}
+
+namespace {
+
+// The look-up of this name hangs until it is let go.
+constexpr const char* hanging_name = "hangs.invalid";
+std::mutex hanging_mutex;
+std::condition_variable hanging_changed;
+bool hangs = false;
+
+void let_go() {
+    const std::lock_guard lock(hanging_mutex);
+    hangs = false;
+    hanging_changed.notify_all();
+}
+
+}  // namespace
+
+extern "C" int getaddrinfo(const char* node, const char* service, const addrinfo* hints, addrinfo** result) {
+    using function = int (*)(const char*, const char*, const addrinfo*, addrinfo**);
+    static const auto real = reinterpret_cast<function>(::dlsym(RTLD_NEXT, "getaddrinfo"));
+    if (node && std::strcmp(node, hanging_name) == 0) {
+        std::unique_lock lock(hanging_mutex);
+        hanging_changed.wait(lock, [] { return !hangs; });
+        node = "127.0.0.7";
+    }
+    return real(node, service, hints, result);
+}
+
+TEST_CASE("names: a look-up that hangs keeps no other server unused", "[names]") {
+    test_loop loop;
+    const auto alive = std::make_shared<int>();
+    name_resolver resolver(asio::make_strand(loop.executor()));
+    std::vector<std::size_t> servers;
+    const std::vector<host_port> hosts{{"127.0.0.1", 1}, {hanging_name, 2}};
+    const auto take = [&](const std::vector<server_address>& found, const std::string& failure) {
+        CHECK(failure.empty());
+        servers.push_back(found.size());
+        let_go();
+    };
+    hangs = true;
+    const auto began = std::chrono::steady_clock::now();
+    resolver.resolve(alive, hosts, take);
+    CHECK(servers.empty());
+    loop.run();
+    CHECK(servers == std::vector<std::size_t>{1, 2});
+    CHECK(std::chrono::steady_clock::now() - began >= name_resolver::patience);
+    // The next time, what it had is known.
+    hangs = true;
+    resolver.resolve(alive, hosts, take);
+    loop.run();
+    CHECK(servers == std::vector<std::size_t>{1, 2, 2, 2});
+    // Nothing is known: nothing is told.
+    servers.clear();
+    hangs = true;
+    name_resolver other(asio::make_strand(loop.executor()));
+    asio::steady_timer later(loop.executor(), name_resolver::patience * 3 / 2);
+    later.async_wait([](std::error_code) { let_go(); });
+    other.resolve(alive, {{hanging_name, 2}}, take);
+    loop.run();
+    CHECK(servers == std::vector<std::size_t>{1});
+    // Cancelled: the time that is over tells nothing.
+    hangs = true;
+    other.resolve(alive, hosts, take);
+    other.cancel();
+    let_go();
+    loop.run();
+    CHECK(servers.size() == 1);
 }
 
 #ifdef ZKASIO_TEST_COUNTS_NEW
