@@ -3,6 +3,7 @@
 #include <zkasio/error.hpp>
 #include <zkasio/path.hpp>
 
+#include <algorithm>
 #include <charconv>
 
 namespace zkasio::detail {
@@ -27,6 +28,12 @@ host_port parse_one(std::string_view text, std::string_view operation) {
         port = text;
     } else {
         const std::size_t colon = text.find(':');
+        // Two colons are no IPv6 address, unless they stand side by side.
+        const bool as_in_zoo_cfg =
+            std::count(text.begin(), text.end(), ':') == 2 && colon > 0 && text.find("::") == text.npos;
+        if (as_in_zoo_cfg)
+            refuse(operation, all,
+                   "one port, that for clients: host:port (the others, of a line server.N=, are the servers' own)");
         if (colon != std::string_view::npos && text.find(':', colon + 1) != std::string_view::npos)
             refuse(operation, all, "write an IPv6 address in brackets: [::1]:2181");
         result.host = text.substr(0, colon);
@@ -51,6 +58,9 @@ host_port parse_one(std::string_view text, std::string_view operation) {
 server_list parse_server_list(std::string_view text, std::string_view operation) {
     server_list result;
     // Formats of other programs, which would otherwise lead to misleading errors about their parts.
+    if (const std::size_t backup = text.find("?backup="); backup != text.npos)
+        refuse(operation, text,
+               "no \"?backup=\" belongs here, and no scheme: all servers stand in one list, host:port,host:port");
     if (const std::size_t scheme = text.find("://"); scheme != text.npos && scheme < text.find_first_of(",/"))
         refuse(operation, text.substr(0, text.find(',')),
                "no \"" + std::string(text.substr(0, scheme + 3)) + "\" belongs here: a server is host:port");
