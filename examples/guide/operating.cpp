@@ -58,7 +58,7 @@ class printed_spans final : public spans::span_observer {
 zkasio::client_options with_credential(std::string servers, std::string password) {
     zkasio::client_options as_orders(servers);
     as_orders.auth("digest", "orders:" + password);
-    as_orders.default_acl(zkasio::creator_all_acl());  // of all nodes that the client creates
+    as_orders.default_acl(zkasio::creator_digest_acl("orders", password));  // of all nodes that the client creates
     return as_orders;
 }
 

@@ -20,6 +20,9 @@ std::string digest_id(std::string_view user, std::string_view password) {
 acl default_acl() { return {acl_entry{permission::all, acl_id{"zkasio", "default"}}}; }
 acl open_acl() { return {acl_entry{permission::all, anyone()}}; }
 acl creator_all_acl() { return {acl_entry{permission::all, authenticated()}}; }
+acl creator_digest_acl(std::string_view user, std::string_view password) {
+    return {acl_entry{permission::all, digest_user(user, password)}};
+}
 acl read_only_acl() { return {acl_entry{permission::read, anyone()}}; }
 
 }  // namespace zkasio

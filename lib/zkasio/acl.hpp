@@ -80,7 +80,13 @@ acl acl_of(acl_entry first, More... more) {
 /// entries. All options begin with it. No server knows it.
 ZKASIO_EXPORT acl default_acl();
 ZKASIO_EXPORT acl open_acl();         ///< every client may do everything (ZooKeeper's default)
-ZKASIO_EXPORT acl creator_all_acl();  ///< the authenticated creator may do everything; needs `add_auth` first
+/// Every identity that the creating session has at this moment may do everything; needs `add_auth` first.
+/// *Danger*: a client that shows a TLS certificate has the certificate's subject as another identity, and so the node
+/// is open to all that show the same certificate, whatever their password. Use creator_digest_acl() there.
+ZKASIO_EXPORT acl creator_all_acl();
+/// This user with this password may do everything, and nobody else: exactly one identity, also through TLS. A client
+/// needs `client_options::auth("digest", "user:password")` to use such a node; to create it, not.
+ZKASIO_EXPORT acl creator_digest_acl(std::string_view user, std::string_view password);
 ZKASIO_EXPORT acl read_only_acl();    ///< every client may read
 
 }  // namespace zkasio

@@ -122,8 +122,9 @@ public:
     }
     /// The ACL of every node that this client creates without one of its own: by create(), and by all recipes whose
     /// options name no other. open_acl() by default, as in ZooKeeper itself: any client may change or remove the nodes
-    /// of a lock. With `auth()` and `default_acl(creator_all_acl())`, only clients with the same credentials may. A
-    /// client with `auth()` for which none was set warns, once, before it creates such a node.
+    /// of a lock. With `auth("digest", "user:password")` and `default_acl(creator_digest_acl(user, password))`, only
+    /// clients with the same password may. A client with `auth()` for which none was set warns, once, before it creates
+    /// such a node; and so does a client with tls() before it creates a node with creator_all_acl(), see there.
     /// `client`'s constructor throws for an empty ACL, zkasio::default_acl(), or a NUL in an id.
     client_options& default_acl(acl a) {
         default_acl_ = std::move(a);

@@ -32,7 +32,10 @@ namespace {
 
 void complete_acls(request& what, core& on) {
     if (auto* const one = std::get_if<create_request>(&what)) on.complete(one->acl);
-    if (auto* const one = std::get_if<set_acl_request>(&what)) complete(one->acl, on.options().default_acl());
+    if (auto* const one = std::get_if<set_acl_request>(&what)) {
+        complete(one->acl, on.options().default_acl());
+        on.warn_of_certificate(one->acl);
+    }
     if (auto* const several = std::get_if<multi_request>(&what))
         for (multi_op& op : several->ops)
             if (auto* const one = std::get_if<create_request>(&op)) on.complete(one->acl);

@@ -74,6 +74,41 @@ TEST_CASE("a client's certificate is who it is, in ACLs of the scheme x509") {
     loop.run(body());
 }
 
+TEST_CASE("a shared certificate: creator_all_acl() grants to it, with a warning, creator_digest_acl() does not") {
+    const tls_server server;
+    test_loop loop;
+    int warnings = 0;
+    const auto tenant = [&](const std::string& password) {
+        const auto count = [&](const log_record& r) { warnings += has(r.text(), "creator_digest_acl(user, password)"); };
+        return options(server.address()).tls(server.files("tenants")).auth("digest", password).log(count);
+    };
+    const test_client acme(loop.executor(), tenant("acme:secret").default_acl(open_acl()));
+    const test_client mallory(loop.executor(), tenant("acme:wrong").default_acl(open_acl()));
+    auto body = [&]() -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(acme, "tenants");
+        create_options all, exact;
+        all.acl(creator_all_acl());
+        exact.acl(creator_digest_acl("acme", "secret"));
+        co_await acme.create(dir + "/exact", "acme's", exact);
+        co_await acme.set(dir + "/exact", "acme's, again");
+        co_await acme.get(dir);  // what was logged is told by now
+        CHECK(warnings == 0);
+        const std::error_code refused = co_await code_of(mallory.set(dir + "/exact", "mallory's"));
+        CHECK(refused == zk_errc::no_auth);
+
+        co_await acme.create(dir + "/all", "acme's", all);
+        co_await acme.set_acl(dir + "/all", creator_all_acl());
+        co_await acme.get(dir);
+        CHECK(warnings == 1);
+        const std::error_code granted = co_await code_of(mallory.set(dir + "/all", "mallory's"));
+        CHECK(granted == std::error_code());  // as the warning says
+        co_await acme.remove_recursive(dir);
+        co_await acme.close();
+        co_await mallory.close();
+    };
+    loop.run(body());
+}
+
 TEST_CASE("a client without a certificate, where servers want one, is told so") {
     const std::string tls13 =
         "ssl.protocol=TLSv1.3\nssl.enabledProtocols=TLSv1.3,TLSv1.2\n"

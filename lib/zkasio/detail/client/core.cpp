@@ -75,14 +75,28 @@ void core::start() {
 }
 
 void core::complete(zkasio::acl& entries) {
-    if (!detail::complete(entries, options_.default_acl())) return;
-    if (forked() || options_.auth().empty() || options_.has_default_acl()) return;
-    if (warned_of_open_nodes_.exchange(true)) return;
-    asio::post(strand_, [self = shared_from_this()] {
-        self->log_.warn("nodes that are created without an ACL of their own are open to everybody, in spite of the "
-                        "client's credentials: client_options::default_acl(creator_all_acl()) keeps them to these, "
-                        "default_acl(open_acl()) ends this warning");
-    });
+    const bool is_default = detail::complete(entries, options_.default_acl());
+    if (is_default && !options_.has_default_acl() && !options_.auth().empty() && !forked())
+        warn_once(warned_of_open_nodes_,
+                  "nodes that are created without an ACL of their own are open to everybody, in spite of the client's "
+                  "credentials: client_options::default_acl(creator_digest_acl(user, password)) keeps them to these, "
+                  "default_acl(open_acl()) ends this warning");
+    warn_of_certificate(entries);
+}
+
+void core::warn_of_certificate(const zkasio::acl& entries) {
+    if (!options_.security() || options_.auth().empty() || forked()) return;
+    const auto is_for_all_identities = [](const acl_entry& one) { return one.who().scheme() == "auth"; };
+    if (std::any_of(entries.begin(), entries.end(), is_for_all_identities))
+        warn_once(warned_of_certificate_,
+                  "a node gets creator_all_acl(), through TLS: if this client shows a certificate, all that show the "
+                  "same certificate may change the node, whatever their password. creator_digest_acl(user, password) "
+                  "keeps the node to that user");
+}
+
+void core::warn_once(std::atomic<bool>& warned, const char* text) {
+    if (warned.exchange(true)) return;
+    asio::post(strand_, [self = shared_from_this(), text] { self->log_.warn(text); });
 }
 
 void core::ask(op_id id, command& c, request_receiver&& to) {

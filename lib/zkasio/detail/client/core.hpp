@@ -77,6 +77,8 @@ public:
     void start();
     /// Puts the client's ACL in the place of default_acl(), before a node is created. From any thread.
     void complete(zkasio::acl& entries);
+    /// Warns if these entries grant to this client's TLS certificate although it has credentials. From any thread.
+    void warn_of_certificate(const zkasio::acl& entries);
     /// For a coroutine that awaits one request. In a turn of its own.
     void ask(op_id id, command& c, request_receiver&& to);
     /// Ends the request or the wait with this id, with operation_aborted.
@@ -194,13 +196,14 @@ private:
     time_point timer_at_ = time_point::max();
     time_point last_turn_{};
     bool flush_scheduled_ = false;
+    void warn_once(std::atomic<bool>& warned, const char* text);
 
     closing closing_ = closing::no;
     bool hands_over_ = false;
     mutable std::mutex left_mutex_;
     std::optional<session_credentials> left_;  // guarded by left_mutex_
     std::atomic<close_result> close_result_{close_result::confirmed};
-    std::atomic<bool> warned_of_open_nodes_{false};
+    std::atomic<bool> warned_of_open_nodes_{false}, warned_of_certificate_{false};
     time_point close_deadline_ = time_point::max();
     one_shot_ptr closed_ = std::make_shared<one_shot_state>();
     shutdown_service* shutdown_ = nullptr;
