@@ -7,7 +7,7 @@ build_packages=(g++ cmake ninja-build pkgconf libasio-dev libzookeeper-st-dev ca
 server_packages=(zookeeper default-jre-headless)
 # The shells that zklock completes for, and what checks its JSON: tests/cli.
 cli_packages=(zsh fish python3-jsonschema)
-packages=("${build_packages[@]}" "${server_packages[@]}" "${cli_packages[@]}" iproute2 groff-base python3-yaml valgrind)
+packages=("${build_packages[@]}" "${server_packages[@]}" "${cli_packages[@]}" iproute2 groff-base python3-yaml valgrind openssl)
 # scripts/demo.sh needs no more than these.
 demo_packages=(g++ cmake ninja-build libasio-dev libzookeeper-st-dev libcli11-dev libfmt-dev nlohmann-json3-dev
     prometheus-cpp-dev librestinio-dev libsqlite3-dev python3 "${server_packages[@]}")

@@ -163,7 +163,11 @@ asio::awaitable<int> examine(session s, doctor_options o, connection_options c) 
     look_at_session(s, boot_clock::now() - begin, c, f);
     co_await measure(s, false, f);
     co_await measure(s, true, f);
-    co_await look_at_servers(c.servers, f);
+    // Four-letter words are asked in the clear.
+    if (through_tls(c))
+        f.add(severity::fact, "server", "versions are not asked for through TLS");
+    else
+        co_await look_at_servers(c.servers, f);
     const std::vector<std::string> paths = co_await with_children(s, o.path, f);
     for (const std::string& path : paths) {
         co_await look_at_acl(s, path, f);

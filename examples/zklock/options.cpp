@@ -348,6 +348,12 @@ void add_common(CLI::App& app, options& o) {
     duration_option(app, "--connect-timeout", c.connect_timeout, "how long to try to reach one");
     app.add_option("--auth-file", c.auth_file, "a file with user:password lines, which only its owner may read")
         ->envname("ZKLOCK_AUTH_FILE")->type_name("FILE");
+    app.add_option("--tls-ca", c.tls_ca, "through TLS: a file with the certificates of who signs the servers'")
+        ->envname("ZK_TLS_CA")->type_name("FILE");
+    app.add_option("--tls-cert", c.tls_certificate, "through TLS: our certificate, for servers that want one")
+        ->envname("ZK_TLS_CERT")->type_name("FILE");
+    app.add_option("--tls-key", c.tls_key, "its private key, without a password")
+        ->envname("ZK_TLS_KEY")->type_name("FILE");
     enum_option<when_to_colour>(app, "--color", o.colours,
                                 {{"auto", when_to_colour::automatic},
                                  {"always", when_to_colour::always},
@@ -483,6 +489,19 @@ std::string flock_hint(const words& unknown) {
     return {};
 }
 
+// What zkCli.sh's create has, and ours has under another name or cannot have. Nothing for other words.
+std::string create_hint(const words& unknown) {
+    static const std::map<std::string, std::string> hints{
+        {"-e", "an ephemeral node ends with the session that has created it, here with this command: "
+               "`zklock run PATH COMMAND` has one while COMMAND runs"},
+        {"-s", "say --mode sequential"},
+        {"-c", "say --mode container"},
+        {"-t", "say --mode ttl --ttl DURATION"}};
+    for (const std::string& word : unknown)
+        if (const auto found = hints.find(word); found != hints.end()) return word + ": " + found->second;
+    return {};
+}
+
 // What is wrong with the command that `verb` is to run, or nothing.
 std::string complete_command(run_options& r, const std::string& verb) {
     if (!r.shell_command.empty()) {
@@ -568,7 +587,9 @@ std::optional<options> parse_options(int argc, char** argv, int& exit_code) {
         exit_code = app.exit(e) == 0 ? exit_code::ok : exit_code::failed;
         return std::nullopt;
     } catch (const CLI::ParseError& e) {
-        const std::string hint = name == "run" || name == "elect" ? flock_hint(app.remaining(true)) : "";
+        std::string hint;
+        if (name == "run" || name == "elect") hint = flock_hint(app.remaining(true));
+        if (name == "create") hint = create_hint(app.remaining(true));
         say(zkasio::printable(hint.empty() ? e.what() : hint) + "; see " + help);
         return std::nullopt;
     }

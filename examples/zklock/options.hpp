@@ -20,9 +20,14 @@ struct connection_options {
     std::chrono::milliseconds session_timeout{10'000};
     std::chrono::milliseconds connect_timeout{10'000};
     std::string auth_file;
+    std::string tls_ca, tls_certificate, tls_key;  ///< files; through TLS if one of them is given
     bool read_only = false;  ///< see zkasio::client_options::allow_read_only(); only for commands that only read
     bool verbose = false;
 };
+
+inline bool through_tls(const connection_options& c) {
+    return !c.tls_ca.empty() || !c.tls_certificate.empty() || !c.tls_key.empty();
+}
 
 enum class lock_type { mutex, exclusive, shared, semaphore, election };
 

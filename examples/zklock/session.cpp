@@ -10,6 +10,9 @@
 #include <zkasio/log_record.hpp>
 #include <zkasio/path.hpp>
 #include <zkasio/printable.hpp>
+#ifdef ZKLOCK_TLS
+#include <zkasio/tls/tls_options.hpp>
+#endif
 
 #include <asio/co_spawn.hpp>
 #include <asio/io_context.hpp>
@@ -70,12 +73,23 @@ std::string hint_of(const zkasio::error& e) {
     return e.hint();
 }
 
+// Throws zkasio::error, which names the file that cannot be used.
+void use_tls(zkasio::client_options& o, const connection_options& how) {
+    if (!through_tls(how)) return;
+#ifdef ZKLOCK_TLS
+    o.tls(zkasio::tls_files().ca(how.tls_ca).certificate(how.tls_certificate, how.tls_key));
+#else
+    throw zkasio::error(zkasio::errc::invalid_argument, "tls", {}, "this zklock was built without zkasio::tls");
+#endif
+}
+
 }  // namespace
 
 zkasio::client_options client_options_of(const connection_options& how) {
     zkasio::client_options o(how.servers);
     o.session_timeout(how.session_timeout).connection_timeout(how.connect_timeout).allow_read_only(how.read_only);
     for (const std::string& user : digest_credentials(how.auth_file)) o.auth("digest", user);
+    use_tls(o, how);
     o.default_acl(zkasio::open_acl());  // said, so that the library does not warn: see warn_if_open()
     if (how.verbose)
         o.log([](const zkasio::log_record& r) { say(std::string(to_string(r.level())) + ": " + r.text()); });

@@ -343,10 +343,10 @@ class Checks(support.CliTest):
     def test_doctor(self):
         self.zklock("create", "--acl", "world:anyone:rd", self.path)
         status, out, err = self.zklock("doctor", self.path)
-        self.assertEqual((status, err), (1, ""))  # anybody may remove children
+        self.assertEqual((status, err), (0, ""))
         self.assertIn("round trip", out)
         self.assertIn("standalone" if "," not in support.SERVERS else "leader", out)
-        self.assertIn("anybody who reaches the servers may change it", out)
+        self.assertIn("anybody who reaches the servers may change it", out)  # a warning: anybody may remove children
 
     def test_doctor_is_content(self):
         self.zklock("create", "--acl", "read-only", self.path)
@@ -355,7 +355,7 @@ class Checks(support.CliTest):
         slow = [f for f in found["findings"] if f["about"] in ("round trip", "leader")]
         others = [f for f in found["findings"] if f not in slow]
         self.assertEqual({f["severity"] for f in others}, {"ok"}, others)
-        self.assertEqual(status, 0 if {f["severity"] for f in slow} == {"ok"} else 1)
+        self.assertEqual(status, 1 if "problem" in {f["severity"] for f in slow} else 0)
 
     def test_doctor_and_an_old_server(self):
         def older(data):

@@ -54,6 +54,14 @@ class Nodes(support.CliTest):
         self.assertEqual(self.zklock("create", "--mode", "ttl", deep + "/t")[0], 120)
         self.assertEqual(self.zklock("create", "--mode", "ttl", "--ttl", "1h", deep + "/t")[0], 0)
 
+    def test_options_of_zkcli(self):
+        for option, words in (("-e", "zklock run PATH COMMAND"), ("-s", "--mode sequential"), ("-c", "--mode container"),
+                              ("-t", "--mode ttl")):
+            status, _, err = self.zklock("create", option, self.path + "/n")
+            self.assertEqual(status, 120)
+            self.assertIn(option + ": ", err)
+            self.assertIn(words, err)
+
     def test_what_to_do_is_said_in_options(self):
         for arguments, words in ((["create", self.path + "/a/b"], "--parents"),
                                  (["create", "--acl", "creator", self.path + "/mine"], "--auth-file")):
