@@ -60,6 +60,11 @@ asio::awaitable<reply> send_signal(handlers& with, std::string origin, pid_t pid
     const bool may = co_await may_ask(with, origin);
     if (!may) co_return failure(403, "not for this page");
     if (!is_sibling(pid)) co_return failure(404, "no instance of this demo");
+    // Of instances that all stand still, none could resume another.
+    if (number == SIGSTOP && pid == ::getpid()) {
+        reply refused = failure(409, "no other instance runs that could resume this one");
+        co_return std::move(refused.allow(std::move(origin)));
+    }
     ::kill(pid, number);
     reply done(200, nlohmann::json::object());
     co_return std::move(done.allow(std::move(origin)));

@@ -144,6 +144,33 @@ class Page(OrderServerTest):
         self.assertRegex(self.browser.run("return document.getElementById('connection').textContent"), "live, by [bc]")
         self.assert_quiet_console(unless_source="network")  # Chromium tells there that a server has gone
 
+    def test_the_last_that_runs_is_not_paused_and_silence_is_not_green(self):
+        a, b, c = self.instances()
+        for name, stopped in (("b", b), ("c", c)):
+            self.button(name, "pause")
+            eventually(lambda: stopped.state() == "T", of=f"{name} is stopped")
+            eventually(lambda: self.card(name, "state") != "alive", of=f"the page shows that {name} is silent")
+        self.button("a", "pause")
+        self.in_the_log(r"refused: no other instance runs that could resume this one")
+        self.assertNotEqual(a.state(), "T")
+
+        greens = "window.greens = 0; const badges = document.querySelectorAll('.badge');" \
+                 "new MutationObserver(() => badges.forEach((b) => { if (b.classList.contains('good')) greens += 1; }))" \
+                 ".observe(document.body, {subtree: true, childList: true, attributes: true});"
+        connection = lambda: self.browser.run("return document.getElementById('connection').textContent")
+        a.process.send_signal(signal.SIGSTOP)
+        eventually(lambda: connection().startswith("nothing heard from"), of="the page hears nothing")
+        eventually(lambda: self.card("a", "state") != "alive", of="nobody is shown as alive")
+        self.browser.run(greens)
+        first = connection()
+        eventually(lambda: connection() != first, of="the page asks another instance")
+        self.assertEqual(self.browser.run("return window.greens"), 0)
+        a.process.send_signal(signal.SIGCONT)
+        eventually(lambda: connection() == "live, by a", of="the page hears a again")
+        for name, stopped in (("b", b), ("c", c)):
+            self.button(name, "resume")
+            eventually(lambda: stopped.state() != "T", of=f"{name} goes on")
+
     def test_it_fits_a_phone_and_the_dark(self):
         self.instances()
         self.browser.look(360, 740, dark=True, phone=True)

@@ -10,14 +10,14 @@ const $ = (id) => document.getElementById(id);
 const instances = new Map(); // by name: what was told last, and what was seen
 const locks = new Map(); // by name: the element, and what was seen
 const samples = [];
-let source, origin = location.origin, heard = Date.now(), leader, last;
+let source, origin = location.origin, asked = Date.now(), heard = asked, leader, last;
 
 // ---------------------------------------------------------------------------------------------- the connection
 
 function listen(to) {
   source?.close();
   origin = to;
-  heard = Date.now();
+  asked = Date.now();
   source = new EventSource(`${to}/live`);
   source.onmessage = (message) => {
     heard = Date.now();
@@ -27,12 +27,14 @@ function listen(to) {
 
 // An instance that was killed or stopped says nothing: the others know as much.
 function watch() {
-  if (Date.now() - heard > LOST) {
+  if (Date.now() - Math.max(heard, asked) > LOST) {
     const all = [location.origin, ...[...instances.values()].filter((i) => !i.gone).map((i) => i.url)];
     const others = [...new Set(all)];
     listen(others[(others.indexOf(origin) + 1) % others.length]);
   }
   connection();
+  // While nothing is heard, the servers' time goes on: nobody is shown as alive who may have been silent since.
+  if (last) for (const i of instances.values()) showInstance(i, last.now + Date.now() - heard);
   sample();
 }
 
