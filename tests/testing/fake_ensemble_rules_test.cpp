@@ -4,18 +4,24 @@
 #include "support/catch.hpp"
 #include "support/test_client.hpp"
 
+#include <zkasio/clock.hpp>
 #include <zkasio/error.hpp>
+#include <zkasio/locks/mutex.hpp>
 #include <zkasio/operations.hpp>
 #include <zkasio/session.hpp>
 #include <zkasio/testing/fake_ensemble.hpp>
+#include <zkasio/transaction.hpp>
 
 #include <asio/steady_timer.hpp>
 
+#include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 using namespace zkasio;
 using namespace std::chrono_literals;
@@ -210,4 +216,67 @@ TEST_CASE("fake ensemble: it runs dry when nothing is left, or says what is", "[
     timer.async_wait([&](std::error_code) { fired = true; });
     ensemble.run_dry(2h);
     CHECK(fired);
+}
+
+TEST_CASE("fake ensemble: children come in a server's order, and a create in a transaction has no stat", "[testing]") {
+    fake_ensemble ensemble;
+    const client zk = ensemble.client();
+    const auto body = [&]() -> asio::awaitable<void> {
+        co_await zk.create("/d");
+        for (const char* name : {"b-1", "a-2", "b-0", "a-10"}) co_await zk.create(std::string("/d/") + name);
+        const node_children listed = co_await zk.children("/d");
+        CHECK(listed.names.size() == 4);
+        CHECK_FALSE(std::is_sorted(listed.names.begin(), listed.names.end()));
+        transaction t;
+        t.create("/d/made").set("/d/made", "x");
+        const auto results = co_await zk.multi(t);
+        CHECK(results[0].path == "/d/made");
+        CHECK_FALSE(results[0].new_stat.has_value());
+        CHECK(results[1].new_stat.has_value());
+        co_await zk.close();
+    };
+    ensemble.run(body());
+    CHECK(ensemble.children("/d") == std::vector<std::string>{"a-10", "a-2", "b-0", "b-1", "made"});
+    ensemble.run_dry();
+}
+
+TEST_CASE("fake ensemble: a loop that stands still loses its lock, and what it writes then is refused", "[testing]") {
+    fake_ensemble ensemble;
+    const client zk = ensemble.client(lasting(10s));
+    ensemble.create("/account", "100");
+    std::error_code how;
+    bool held_before = false, held_after = true;
+    const auto body = [&]() -> asio::awaitable<void> {
+        const mutex lock(zk, "/lock");
+        lock_guard guard = co_await lock.acquire();
+        held_before = guard.held();
+        const auto begin = boot_clock::now();
+        const std::string node = guard.path();
+        ensemble.stall(12s);
+        CHECK(boot_clock::now() - begin == 12s);
+        CHECK_FALSE(ensemble.exists(node));  // the session has expired at the servers
+        held_after = guard.held();
+        transaction t;
+        t.set("/account", "90");
+        how = co_await code_of(guard.commit(t));
+    };
+    ensemble.run(body());
+    CHECK(held_before);
+    CHECK_FALSE(held_after);
+    CHECK(how == errc::lock_lost);
+    CHECK(ensemble.data("/account") == "100");
+    ensemble.run(zk.close());
+    ensemble.run_dry();
+}
+
+TEST_CASE("fake ensemble: a session outlives a stall that is shorter than its timeout", "[testing]") {
+    fake_ensemble ensemble;
+    const client zk = ensemble.client(lasting(10s));
+    ensemble.run(zk.connected());
+    const std::int64_t before = ensemble.session_id(zk);
+    ensemble.stall(9s);
+    ensemble.run(zk.exists("/"));
+    CHECK(ensemble.session_id(zk) == before);
+    ensemble.run(zk.close());
+    ensemble.run_dry();
 }

@@ -87,6 +87,8 @@ void fake_ensemble::lose_answer(const zkasio::client& zk, std::string request) {
     impl_->runs.lose_answer(impl_->runs.number_of(zk, "fake_ensemble::lose_answer"), std::move(request));
 }
 
+void fake_ensemble::stall(any_duration time) { impl_->runs.stall(time); }
+
 void fake_ensemble::refuse(std::string path, std::error_code why) {
     check_path(path, "fake_ensemble::refuse");
     impl_->servers().refuse(path, why);

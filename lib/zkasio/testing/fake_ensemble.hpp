@@ -166,6 +166,11 @@ public:
     /// accept() each act as a change of the ACLs of these nodes: node_stat::aversion tells.
     void refuse(std::string path, std::error_code why);
     void accept(const std::string& path);
+    /// The event loop stands still for so long, as that of a process that is stopped or whose machine is paused: time
+    /// passes, the servers carry out what has arrived, sessions that they do not hear of expire, and no handler and no
+    /// timer runs. Call stall() in the middle of code under test to see what the code does with a lock that it has lost
+    /// without having been told. All clients of the ensemble stand still, since they share the loop.
+    void stall(any_duration time);
     /// Servers answer this percentage of all requests with zk_errc::throttled. throttle() and lose_connections() throw
     /// errc::invalid_argument if `percent` is no percentage.
     void throttle(int percent);

@@ -183,19 +183,38 @@ void driver::wait(duration until_timer) {
     try {
         ++turn_;
         hear();
-        servers_.list_steps(steps_);
-        if (steps_.empty())
-            step_at_ = never;
-        else if (step_at_ == never)
-            step_at_ = later(now(), step_time);
         const duration timer = until_timer < 0ns ? never : now() + until_timer;
-        duration next = std::min({timer, step_at_, next_expiry(), containers_at_, until_});
-        for (const auto& [client, lost] : silent_until_) next = std::min(next, lost);
-        if (next > now()) clock_.pass(next - now());
+        pass_to_next_event(std::min(timer, until_));
         if (now() < timer) happen();
     } catch (...) {
         failed_ = std::current_exception();
         io_.stop();
+    }
+}
+
+void driver::pass_to_next_event(duration limit) {
+    servers_.list_steps(steps_);
+    if (steps_.empty())
+        step_at_ = never;
+    else if (step_at_ == never)
+        step_at_ = later(now(), step_time);
+    duration next = std::min({step_at_, next_expiry(), containers_at_, limit});
+    for (const auto& [client, lost] : silent_until_) next = std::min(next, lost);
+    if (next > now()) clock_.pass(next - now());
+}
+
+// The servers hear of the sessions for the last time when the loop stops: no client sends a ping from then on.
+void driver::stall(duration time) {
+    if (!clock_.is_of_this_thread())
+        throw std::logic_error("fake_ensemble::stall(): another thread, whose time this is not");
+    write_down("the loop stands still for " + in_seconds(time));
+    const duration until = later(now(), time);
+    ++turn_;
+    hear();
+    while (now() < until) {
+        ++turn_;
+        pass_to_next_event(until);
+        if (now() < until) happen();
     }
 }
 

@@ -58,6 +58,7 @@ public:
 
     /// How often the servers look for empty containers, and for nodes whose time to live has passed.
     void check_containers_every(duration d);
+    void stall(duration time);
 
     duration step_time = std::chrono::microseconds(100);
     int loss = 0;  // percent
@@ -75,6 +76,7 @@ private:
     void drive(const std::function<bool()>& done, duration limit);
     bool loses_answer_of_next_request(int client);
     void wait(duration until_timer);
+    void pass_to_next_event(duration limit);
     void hear();
     duration next_expiry() const;
     void happen();

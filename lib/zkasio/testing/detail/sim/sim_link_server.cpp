@@ -37,6 +37,21 @@ std::string path_in(const request& r) {
     return std::visit(path, r);
 }
 
+// A server lists the children of a node as a Java HashSet of their names is iterated, which is not sorted.
+std::vector<std::string> as_listed(std::vector<std::string> names) {
+    std::size_t buckets = 16;
+    while (names.size() * 4 > buckets * 3) buckets *= 2;
+    const auto bucket_of = [&](const std::string& name) {
+        std::uint32_t hash = 0;
+        for (const char c : name) hash = 31 * hash + static_cast<unsigned char>(c);
+        return (hash ^ (hash >> 16)) & (buckets - 1);
+    };
+    std::stable_sort(names.begin(), names.end(), [&](const std::string& a, const std::string& b) {
+        return bucket_of(a) < bucket_of(b);
+    });
+    return names;
+}
+
 constexpr std::size_t header_bytes = 4 + 16;      // of a frame to a client: length, request number, zxid, error
 constexpr std::size_t stat_bytes = 68;
 constexpr std::size_t handshake_bytes = 4 + 37;
@@ -335,7 +350,7 @@ reply sim_link::read(const request& r) {
     }
     if (result.code == zk_errc::no_auth) return result;
     if (const auto* c = std::get_if<children_request>(&r)) {
-        result.children = view_.children(path);
+        result.children = as_listed(view_.children(path));
         if (c->watch && node) armed_.insert({path, watch_kind::children});
     } else if (const auto* g = std::get_if<get_request>(&r)) {
         if (g->watch && node) armed_.insert({path, watch_kind::data});

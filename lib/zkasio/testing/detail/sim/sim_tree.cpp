@@ -47,6 +47,7 @@ std::error_code sim_tree::perform(const std::vector<multi_op>& ops, sim_txn& txn
     for (auto op = ops.begin(); op != ops.end() && !failed; ++op) {
         results.push_back(perform(*op, txn, who));
         failed = results.back().code;
+        if (std::holds_alternative<create_request>(*op)) results.back().stat.reset();  // a server sends only the path
     }
     undoable_ = false;
     if (failed) {
