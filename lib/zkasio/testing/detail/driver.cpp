@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <set>
 #include <sstream>
 #include <stdexcept>
 #include <utility>
@@ -181,7 +182,6 @@ void driver::wait(duration until_timer) {
         return io_.stop();
     }
     try {
-        ++turn_;
         hear();
         const duration timer = until_timer < 0ns ? never : now() + until_timer;
         pass_to_next_event(std::min(timer, until_));
@@ -219,35 +219,50 @@ void driver::stall(duration time) {
 }
 
 // A session stays alive while its connection is up: the library sends pings.
+// Mostly nothing has changed since the last turn, and only the time of all that are heard goes on.
 void driver::hear() {
-    heard_now_.clear();
-    servers_.list_heard(heard_now_);
-    for (const std::int64_t session : heard_now_) heard_[session] = {now(), turn_};
-    // A session whose connection broke at once is not in the list: the servers have heard of its beginning only.
     const auto& sessions = servers_.session_timeouts();
-    for (const auto& [session, timeout] : sessions) heard_.try_emplace(session, heard{now(), turn_});
-    std::erase_if(heard_, [&](const auto& one) { return !sessions.contains(one.first); });
+    const std::int64_t newest = sessions.empty() ? 0 : sessions.rbegin()->first;
+    hearing_.clear();
+    servers_.list_heard(hearing_);
+    if (hearing_ == heard_now_ && sessions.size() == known_sessions_ && newest == newest_session_) {
+        heard_at_ = now();
+        return;
+    }
+    for (const std::int64_t session : heard_now_) silent_since_.try_emplace(session, heard_at_);
+    heard_now_.swap(hearing_);
+    heard_at_ = now();
+    for (const std::int64_t session : heard_now_) silent_since_.erase(session);
+    // A session whose connection broke at once is not in the list: the servers have heard of its beginning only.
+    const std::set<std::int64_t> heard(heard_now_.begin(), heard_now_.end());
+    for (const auto& [session, timeout] : sessions)
+        if (!heard.contains(session)) silent_since_.try_emplace(session, now());
+    std::erase_if(silent_since_, [&](const auto& one) { return !sessions.contains(one.first); });
+    known_sessions_ = sessions.size();
+    newest_session_ = newest;
 }
 
 duration driver::next_expiry() const {
     duration first = never;
-    for (const auto& [session, timeout] : servers_.session_timeouts())
-        if (const auto it = heard_.find(session); it != heard_.end() && it->second.turn != turn_)
-            first = std::min(first, it->second.at + timeout);
+    for (const auto& [session, since] : silent_since_) first = std::min(first, expiry_of(session, since));
     return first;
+}
+
+duration driver::expiry_of(std::int64_t session, duration silent_since) const {
+    const auto& sessions = servers_.session_timeouts();
+    const auto it = sessions.find(session);
+    return it == sessions.end() ? never : silent_since + it->second;  // end(): it has ended since hear()
 }
 
 // Carries out all that is due.
 void driver::happen() {
     std::vector<std::int64_t> expired;
-    for (const auto& [session, timeout] : servers_.session_timeouts())
-        if (const auto it = heard_.find(session);
-            it != heard_.end() && it->second.turn != turn_ && it->second.at + timeout <= now())
-            expired.push_back(session);
+    for (const auto& [session, since] : silent_since_)
+        if (expiry_of(session, since) <= now()) expired.push_back(session);
     for (const std::int64_t session : expired) {
         write_down("session " + session_id_text(session) + " has not been heard of for its timeout, and expires");
         servers_.expire_session(session);
-        heard_.erase(session);
+        silent_since_.erase(session);
     }
     std::vector<int> lost;
     for (const auto& [client, when] : silent_until_)

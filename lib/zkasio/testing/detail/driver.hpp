@@ -69,16 +69,13 @@ public:
     const sim_ensemble& servers() const noexcept { return servers_; }
 
 private:
-    struct heard {
-        duration at{};
-        std::uint64_t turn = 0;
-    };
     void drive(const std::function<bool()>& done, duration limit);
     bool loses_answer_of_next_request(int client);
     void wait(duration until_timer);
     void pass_to_next_event(duration limit);
     void hear();
     duration next_expiry() const;
+    duration expiry_of(std::int64_t session, duration silent_since) const;
     void happen();
     void note_ttl_nodes(const sim_txn& txn);
     void remove_unchanged_ttl_nodes();
@@ -103,12 +100,15 @@ private:
     std::string why_ended_;
     std::size_t busy_ = 0;
 
-    std::uint64_t turn_ = 0;
     duration container_check_ = std::chrono::seconds(60), containers_at_ = container_check_;
     duration step_at_ = duration::max();
     std::vector<sim_ensemble::step> steps_;
-    std::vector<std::int64_t> heard_now_;
-    std::map<std::int64_t, heard> heard_;
+    // Sessions of which a server heard at `heard_at_`, and of the others when a server heard of them last.
+    std::vector<std::int64_t> heard_now_, hearing_;
+    duration heard_at_{};
+    std::size_t known_sessions_ = 0;
+    std::int64_t newest_session_ = 0;
+    std::map<std::int64_t, duration> silent_since_;
     std::map<std::string, duration> ttl_nodes_;  // paths of nodes with a time to live, and when each was written
     std::map<int, duration> silent_until_;  // when the connection of each silent client is lost
     std::vector<std::pair<int, std::string>> answers_to_lose_;  // clients, and how the request begins
