@@ -209,10 +209,10 @@ void driver::stall(duration time) {
         throw std::logic_error("fake_ensemble::stall(): another thread, whose time this is not");
     write_down("the loop stands still for " + in_seconds(time));
     const duration until = later(now(), time);
-    ++turn_;
     hear();
+    for (const std::int64_t session : std::exchange(heard_now_, {})) silent_since_.try_emplace(session, now());
     while (now() < until) {
-        ++turn_;
+        for (const auto& [session, timeout] : servers_.session_timeouts()) silent_since_.try_emplace(session, now());
         pass_to_next_event(until);
         if (now() < until) happen();
     }
