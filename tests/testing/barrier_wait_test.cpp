@@ -49,6 +49,57 @@ TEST_CASE("barrier: a client that may not read the node waits, until it is gone"
     e.run(body);
 }
 
+TEST_CASE("barrier: a wait ends when the barrier is opened and closed again at once") {
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+        INFO("seed " << seed);
+        fake_ensemble e(seed);
+        const client one = e.client(calm()), two = e.client(calm());
+        auto body = [&]() -> asio::awaitable<void> {
+            const barrier gate(two, "/gate");
+            co_await gate.set();
+            running waits(e.get_executor(), barrier(one, "/gate").wait());
+            co_await pass(e, 2s);
+            CHECK_FALSE(waits.ended());
+            co_await gate.remove();
+            co_await gate.set();
+            co_await pass(e, 10s);
+            CHECK(waits.ended());
+            waits.cancel();
+            co_await waits.code();
+            co_await one.close();
+            co_await two.close();
+        };
+        e.run(body);
+    }
+}
+
+TEST_CASE("barrier: a wait notices after a cut, too, that the barrier was opened; a write of the node is nothing") {
+    fake_ensemble e;
+    const client one = e.client(calm()), two = e.client(calm());
+    auto body = [&]() -> asio::awaitable<void> {
+        const barrier gate(two, "/gate");
+        co_await gate.set();
+        running waits(e.get_executor(), barrier(one, "/gate").wait());
+        co_await pass(e, 2s);
+        e.set("/gate", "written");
+        co_await pass(e, 2s);
+        e.expire(one);
+        co_await pass(e, 20s);
+        CHECK_FALSE(waits.ended());
+        e.hold_down(one);
+        co_await gate.remove();
+        co_await gate.set();
+        e.let_in(one);
+        co_await pass(e, 20s);
+        CHECK(waits.ended());
+        waits.cancel();
+        co_await waits.code();
+        co_await one.close();
+        co_await two.close();
+    };
+    e.run(body);
+}
+
 TEST_CASE("latch: what was done stays done, also if an operator removes the reports") {
     fake_ensemble e;
     const client zk = e.client(calm());

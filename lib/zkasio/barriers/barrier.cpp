@@ -6,6 +6,7 @@
 #include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/recipe/wait_as.hpp>
 
+#include <cstdint>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -62,11 +63,17 @@ asio::awaitable<bool> is_closed(client zk, std::string path) {
 asio::awaitable<void> until_removed(client zk, std::string path) {
     const node_follower node(zk, path, node_read::data);
     std::optional<node_mark> known;
-    do {
+    std::int64_t closed_by = 0;  // czxid of the node that closes the barrier; 0: not known yet
+    for (;;) {
         const node_report seen = co_await node.next(known);
         if (seen.ended) throw error(seen.mark.code, "wait", path);
         known = seen.mark;
-    } while (known->code != zk_errc::no_node);
+        if (known->code == zk_errc::no_node) co_return;
+        if (known->code) continue;
+        // Another node of the same name: the barrier was open in between.
+        if (closed_by != 0 && closed_by != known->czxid) co_return;
+        closed_by = known->czxid;
+    }
 }
 
 asio::awaitable<void> until_open(client zk, std::string path) {

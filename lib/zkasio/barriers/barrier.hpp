@@ -56,8 +56,9 @@ public:
     asio::awaitable<bool> is_set() const;
 
     /// *Completes when* the barrier is open, as the server of this client knows it (after sync(), it knows of a barrier
-    /// that another client has just closed); over connections and sessions. If the barrier is opened and closed again
-    /// while the connection is lost, the wait goes on. For a limit see timeout.hpp.
+    /// that another client has just closed), or has been open since this client first saw the node: also if the barrier
+    /// is closed again at once, or opened and closed while the connection is lost. Over connections and sessions. For a
+    /// limit see timeout.hpp.
     /// *Fails with* errc::client_closed, errc::forked, zk_errc::auth_failed, and errc::session_expired for a client
     /// that opens no other session. A client that may not read the node (zk_errc::no_auth) waits, as the node exists.
     /// *Cancellation*: ends the wait.
