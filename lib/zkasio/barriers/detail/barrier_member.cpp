@@ -10,6 +10,8 @@
 
 #include <asio/dispatch.hpp>
 
+#include <algorithm>
+#include <cstddef>
 #include <functional>
 #include <optional>
 #include <utility>
@@ -143,6 +145,20 @@ asio::awaitable<bool> barrier_member::join(std::string other) {
     co_return true;
 }
 
+// One member of a round is enough to join it: so the others are read one, two, four ... at a time, until one is found.
+// To refuse this member, or to remove `ready`, takes all others.
+asio::awaitable<enter_step> barrier_member::read_and_decide(enter_view& seen) {
+    const std::vector<std::string>& all = seen.children.members;
+    const bool may_refuse = spec_.exactly && all.size() > spec_.members;
+    for (std::size_t count = may_refuse ? all.size() : 2;; count *= 2) {
+        const auto some = static_cast<std::ptrdiff_t>(std::min(count, all.size()));
+        std::vector<std::string> members(all.begin(), all.begin() + some);
+        seen.others = co_await read_others(on_, spec_.path, name_, std::move(members));
+        const enter_step step = next_enter_step(seen, spec_.members, spec_.exactly);
+        if (step == enter_step::join || count >= all.size()) co_return step;
+    }
+}
+
 asio::awaitable<void> barrier_member::until_ready(session_events events) {
     back_off pauses = toolbox(on_).make_back_off();
     enter_view seen;
@@ -165,8 +181,7 @@ asio::awaitable<void> barrier_member::until_ready(session_events events) {
         seen.others.reset();
         step = next_enter_step(seen, spec_.members, spec_.exactly);
         if (step == enter_step::read_others) {
-            seen.others = co_await read_others(on_, spec_.path, name_, seen.children.members);
-            step = next_enter_step(seen, spec_.members, spec_.exactly);
+            step = co_await read_and_decide(seen);
         }
         if (step == enter_step::pass) co_return;
         if (step == enter_step::refuse)

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <zkasio/acl.hpp>
+#include <zkasio/barriers/detail/double_barrier_step.hpp>
 #include <zkasio/client.hpp>
 #include <zkasio/recipe/one_shot_event.hpp>
 #include <zkasio/session.hpp>
@@ -57,10 +58,13 @@ private:
     asio::awaitable<bool> create_own();
     asio::awaitable<bool> create_ready();
     asio::awaitable<bool> join(std::string other);
+    asio::awaitable<enter_step> read_and_decide(enter_view& seen);
     asio::awaitable<void> until_ready(session_events events);
     static asio::awaitable<void> withdraw(std::shared_ptr<barrier_member> self);
     static asio::awaitable<void> leave_in_background(std::shared_ptr<barrier_member> self);
-    asio::awaitable<std::vector<std::string>> who_is_inside();
+    struct round_members;
+    asio::awaitable<round_members> who_is_inside();
+    asio::awaitable<std::optional<watch>> inside_and_watch(std::string member, round_members& round);
     asio::awaitable<void> sync();
     asio::awaitable<void> leave_no_ready();
     asio::awaitable<void> leave();

@@ -9,7 +9,10 @@
 #include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/recipe/wait_as.hpp>
 
+#include <cstdint>
+#include <map>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -77,30 +80,72 @@ asio::awaitable<void> barrier_member::leave_no_ready() {
     }
 }
 
-asio::awaitable<std::vector<std::string>> barrier_member::who_is_inside() {
+// The members that were there when this one began to leave, and what has been found out about them since. Only the
+// members that this one is about to wait for are read: if each read all others, n members would read n * n nodes.
+struct barrier_member::round_members {
+    round_members() {}  // user-provided: see coroutine_safety.hpp
+    barrier_children now;
+    std::vector<std::string> names;           // without those that are known to have left, or to be of no round
+    std::optional<std::int64_t> ready_since;  // see members_inside()
+    std::map<std::string, std::int64_t> born;  // czxids of the nodes that were watched
+    bool all_read = false;
+};
+
+asio::awaitable<barrier_member::round_members> barrier_member::who_is_inside() {
     co_await sync();
     const std::optional<node_stat> ready = co_await on_.exists(ready_);
-    const barrier_children now = co_await children_of(on_, spec_.path);
-    std::vector<other_member> others;
+    round_members round;
+    round.now = co_await children_of(on_, spec_.path);
     // A member whose node an operator has removed does not wait for members that may have come since.
-    if (now.has(name_) || ready || round_) others = co_await read_others(on_, spec_.path, name_, now.members);
-    co_return members_inside(others, ready ? std::optional(ready->czxid) : round_);
+    if (round.now.has(name_) || ready || round_) round.names = round.now.members;
+    round.ready_since = ready ? std::optional(ready->czxid) : round_;
+    co_return round;
+}
+
+// A watch of the member's node. Nothing: the member has left, or is not of this round, and `round` says so.
+asio::awaitable<std::optional<watch>> barrier_member::inside_and_watch(std::string member, round_members& round) {
+    watched<std::optional<node_stat>> node = co_await on_.exists_and_watch(join_path(spec_.path, member));
+    std::vector<std::string> inside;
+    if (node.value) {
+        std::vector<other_member> found(1);
+        found[0].name = member;
+        found[0].born = node.value->czxid;
+        found[0].joined = node.value->version > 0;
+        inside = members_inside(found, round.ready_since);
+        // A member of kazoo keeps its name: another node of that name is of a later round.
+        const auto [known, first] = round.born.emplace(member, found[0].born);
+        if (!inside.empty() && (first || known->second == found[0].born)) co_return std::move(node.changes);
+    }
+    std::erase(round.names, member);
+    // Other members of a later round may be here, too: to read them one after another would take long.
+    if (node.value && inside.empty() && !std::exchange(round.all_read, true)) {
+        const std::vector<other_member> others = co_await read_others(on_, spec_.path, name_, round.names);
+        round.names = members_inside(others, round.ready_since);
+    }
+    co_return std::nullopt;
 }
 
 asio::awaitable<void> barrier_member::leave() {
     using removal = leave_step::removal;
-    const std::vector<std::string> inside = co_await who_is_inside();
+    round_members round = co_await who_is_inside();
     for (;;) {
-        const barrier_children now = co_await children_of(on_, spec_.path);
-        const leave_step step = next_leave_step(now, name_, inside);
+        const leave_step step = next_leave_step(round.now, name_, round.names);
+        std::optional<watch> awaited;
+        if (!step.then_wait_for.empty()) {
+            awaited = co_await inside_and_watch(step.then_wait_for, round);
+            if (!awaited) {  // a step that follows from an old listing would leave `ready` behind
+                round.now = co_await children_of(on_, spec_.path);
+                continue;
+            }
+        }
         if (step.first == removal::own || step.first == removal::own_and_ready)
             co_await remove_own(step.first == removal::own_and_ready);
         if (step.then_wait_for.empty()) {
             if (step.first != removal::own_and_ready) co_await leave_no_ready();
             co_return;
         }
-        const auto member = co_await on_.exists_and_watch(join_path(spec_.path, step.then_wait_for));
-        if (member.value) co_await member.changes.changed();
+        co_await awaited->changed();
+        round.now = co_await children_of(on_, spec_.path);
     }
 }
 
