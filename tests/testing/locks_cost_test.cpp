@@ -6,11 +6,13 @@
 
 #include <zkasio/client.hpp>
 #include <zkasio/locks/mutex.hpp>
+#include <zkasio/locks/semaphore.hpp>
 #include <zkasio/testing/fake_ensemble.hpp>
 
 #include <asio/awaitable.hpp>
 
 #include <cstddef>
+#include <ctime>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -87,6 +89,44 @@ TEST_CASE("cost of a mutex: a crowd of processes, each of them watches its prede
         users.clear();
         close_all(e, all);
     }
+}
+
+TEST_CASE("cost of a semaphore: a request that waits for many permits, for each release", "[numbers]") {
+    const auto processor_time = [](int n) {
+        constexpr int releases = 20;
+        fake_ensemble e;
+        e.step_time(1us);
+        std::vector<client> all = connected_clients(e, 2);
+        auto hold = [](semaphore s, std::vector<lock_guard>& held) -> asio::awaitable<void> {
+            held = co_await s.acquire_each(40);
+        };
+        std::vector<lock_guard> held;
+        e.run(hold(semaphore(all[0], "/s", permits::fixed(n + 10)), held));
+        auto wait = [](semaphore s, int wanted) -> asio::awaitable<void> {
+            const lock_guard guard = co_await s.acquire(wanted);
+        };
+        running waits(e.get_executor(), wait(semaphore(all[1], "/s", permits::fixed(n + 10)), n));
+        e.run_for(1s);
+        const cost_meter meter(e);
+        const std::clock_t begin = std::clock();
+        for (int i = 0; i < releases; ++i) {
+            held.pop_back();
+            e.run_for(1ms);
+        }
+        const std::clock_t used = std::clock() - begin;
+        const cost c = meter.read();
+        INFO(n << " permits, " << releases << " releases: " << c);
+        CHECK_FALSE(waits.ended());
+        CHECK(c.writes == releases);
+        CHECK(c.listings <= releases);
+        CHECK(c.requests <= 3 * releases);
+        held.clear();
+        e.run(waits.code());
+        close_all(e, all);
+        return used;
+    };
+    const std::clock_t few = processor_time(500), many = processor_time(4000);
+    CHECK(many <= 24 * few);  // eight times as much, if the time is in proportion to the permits
 }
 
 }  // namespace locks_cost_tests

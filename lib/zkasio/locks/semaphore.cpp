@@ -17,6 +17,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cassert>
+#include <string_view>
+#include <unordered_set>
 
 namespace zkasio {
 
@@ -139,6 +141,13 @@ asio::awaitable<std::optional<permit_nodes>> create_permits(session on, std::str
     co_return result;
 }
 
+// In time proportional to both: a request for many permits looks at many leases, after each release.
+bool has_all(const std::vector<std::string>& names, const permit_nodes& nodes) {
+    const std::unordered_set<std::string_view> there(names.begin(), names.end());
+    return std::all_of(nodes.begin(), nodes.end(),
+                       [&](const owned_node& node) { return there.contains(node_name(node.path())); });
+}
+
 // As changed_or(). False: an operator has deleted the node of this request's turn. Then another request is being
 // served, too, and each would wait for the leases of the other.
 asio::awaitable<bool> wait_in_turn(limit& most, const watch* children, const lock_claim& place) {
@@ -194,10 +203,7 @@ asio::awaitable<std::optional<permit_nodes>> wait_for_permits(session on, std::s
             const auto seen = co_await if_exists(on.children_and_watch(directory));
             if (!seen) break;  // the directory was removed with all leases: start over
             const auto& names = seen->value.names;
-            const bool complete = std::all_of(nodes->begin(), nodes->end(), [&](const owned_node& node) {
-                return std::find(names.begin(), names.end(), node_name(node.path())) != names.end();
-            });
-            if (!complete) break;  // an operator has deleted a lease: start over
+            if (!has_all(names, *nodes)) break;  // an operator has deleted a lease: start over
             const int permitted = co_await most.read();
             const auto unfinished = co_await unfinished_permits::now(on, directory);
             const auto most_leases = static_cast<std::size_t>(std::max(permitted, 0));
