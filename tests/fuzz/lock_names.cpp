@@ -103,18 +103,17 @@ void check_slots(const std::vector<std::string>& children) {
             require(*slot < n && std::to_string(*slot) == child, "a slot's name is its number", child);
             held.insert(*slot);
         }
-    for (const bool rests : {false, true}) {
-        std::int64_t last = -1;
-        const auto free = zkasio::lock_detail::free_slots(children, n, rests);
-        for (const auto& f : free) {
-            require(f.number < n && !held.contains(f.number), "a free slot is free");
-            require(last < f.number, "the lowest first");
-            last = f.number;
-            const bool used = std::count(children.begin(), children.end(), zkasio::lock_detail::used_name(f.number)) > 0;
-            require(f.used_before == used, "what was used before is known");
-        }
-        if (!rests) require(free.size() + held.size() == n, "all slots are held or free");
+    std::int64_t last = -1;
+    const auto free = zkasio::lock_detail::free_slots(children, n);
+    for (const auto& f : free) {
+        require(f.number < n && !held.contains(f.number), "a free slot is free");
+        require(last < f.number, "the lowest first");
+        last = f.number;
+        const std::string used_node = zkasio::lock_detail::used_name(f.number);
+        const bool used = std::count(children.begin(), children.end(), used_node) > 0;
+        require(f.used_before == used, "what was used before is known");
     }
+    require(free.size() + held.size() == n, "all slots are held or free");
 }
 
 void check_note(std::string_view data) {

@@ -11,6 +11,8 @@
 #include <zkasio/recipe/if_exists.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
+#include <algorithm>
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -125,47 +127,102 @@ asio::awaitable<void> until_changed(const watch& children, one_shot_event releas
     }
 }
 
+struct slot_attempt {
+    slot_attempt() {}  // user-provided: see coroutine_safety.hpp
+    claim_ptr claim;
+    bool refused = false;                           // another client was faster
+    bool changed = false;                           // look again, after a pause
+    std::optional<std::chrono::milliseconds> next;  // until a number has rested
+};
+
+asio::awaitable<slot_attempt> try_free_slots(session on, slot_spec spec, std::shared_ptr<local_slots> local,
+                                             std::vector<free_slot> free, boot_clock::time_point asked) {
+    slot_attempt result;
+    for (const free_slot& slot : free) {
+        std::shared_ptr<local_right> right = local->take(slot.number);
+        if (!right) continue;
+        slot_offer offer;
+        offer.number = slot.number;
+        result.claim = co_await try_slot(on, spec, offer, std::move(right), asked);
+        result.refused = !result.claim;
+        break;
+    }
+    co_return result;
+}
+
+// Looks at the records of one number, then of two, four ... at once, until one of them has rested. A number that is
+// looked at alone, or as the first of several, is this contender's if it has rested: so contenders of one client look
+// at different ones.
+asio::awaitable<slot_attempt> try_rested_slots(session on, slot_spec spec, std::shared_ptr<local_slots> local,
+                                               std::vector<free_slot> free, boot_clock::time_point asked) {
+    slot_attempt result;
+    const auto wait_for = [&](std::chrono::milliseconds time) {
+        result.next = std::min(result.next.value_or(time), time);
+    };
+    std::optional<std::chrono::milliseconds> now;
+    auto slot = free.begin();
+    for (std::size_t most = 1; slot != free.end(); most *= 2) {
+        std::vector<free_slot> looked_at;
+        std::shared_ptr<local_right> right;
+        for (; slot != free.end() && looked_at.size() < most; ++slot) {
+            if (!looked_at.empty() && !looked_at.back().used_before) break;  // that one may be had at once
+            const auto rest = slot->used_before ? local->rest_of(slot->number, boot_clock::now()) : std::nullopt;
+            if (rest) wait_for(std::chrono::ceil<std::chrono::milliseconds>(*rest));
+            if (!rest && !right) right = local->take(slot->number);
+            if (!rest && right) looked_at.push_back(*slot);
+        }
+        if (looked_at.empty()) break;
+        const std::uint32_t first = looked_at.front().number;
+        const slot_offers offers = co_await rested_slots(on.patient(), spec, local, std::move(looked_at), now);
+        if (offers.next && *offers.next > std::chrono::milliseconds(0)) wait_for(*offers.next);
+        for (const slot_offer& offer : offers.now) {
+            if (offer.number != first) right = local->take(offer.number);
+            if (!right) continue;
+            result.claim = co_await try_rested_slot(on, spec, offer, std::move(right), asked, result.changed);
+            result.refused = !result.claim;
+            co_return result;
+        }
+        if (offers.next == std::chrono::milliseconds(0)) {
+            result.refused = result.changed = true;
+            break;
+        }
+    }
+    co_return result;
+}
+
 // Null: all numbers are held, or rest.
 asio::awaitable<claim_ptr> contend_for_slot(session on, slot_spec spec, if_contended when_contended) {
     const boot_clock::time_point asked = boot_clock::now();
     const session waits = on.patient();
     const std::shared_ptr<local_slots> local = co_await local_slots::of(on, spec.path);
     back_off pauses = toolbox(on).make_back_off();
-    for (bool second_look = false;; second_look = true) {
+    unsigned refusals = 0;
+    for (bool second_look = false;;) {
         const one_shot_event released = local->next_release();
         const bool waiting = second_look && when_contended == if_contended::wait;
         const slot_listing seen = co_await list_slots(waits, spec.path, waiting ? look::and_watch : look::once);
-        slot_offers offers;
-        std::vector<free_slot> free = free_slots(seen.names, spec.n, spec.rests());
-        if (spec.rests()) {
-            offers = co_await rested_slots(waits, spec, std::move(free));
-        } else {
-            for (const free_slot& slot : free) {
-                slot_offer offer;
-                offer.number = slot.number;
-                offers.now.push_back(offer);
-            }
+        std::vector<free_slot> free = free_slots(seen.names, spec.n);
+        spread(free, refusals, local->random());
+        slot_attempt attempt;
+        if (spec.rests())
+            attempt = co_await try_rested_slots(on, spec, local, std::move(free), asked);
+        else
+            attempt = co_await try_free_slots(on, spec, local, std::move(free), asked);
+        if (attempt.claim) co_return attempt.claim;
+        if (attempt.refused) {
+            ++refusals;
+            if (attempt.changed) co_await pauses.pause();
+            continue;
         }
-        bool changed = offers.next == std::chrono::milliseconds(0);
-        for (const slot_offer& offer : offers.now) {
-            std::shared_ptr<local_right> right = local->take(offer.number);
-            if (!right) continue;
-            claim_ptr claim;
-            if (spec.rests())
-                claim = co_await try_rested_slot(on, spec, offer, std::move(right), asked, changed);
-            else
-                claim = co_await try_slot(on, spec, offer, std::move(right), asked);
-            if (claim) co_return claim;
-        }
-        if (changed) {
-            co_await pauses.pause();
-        } else if (waiting) {
-            co_await until_changed(seen.changes, released, offers.next);
+        if (waiting) {
+            co_await until_changed(seen.changes, released, attempt.next);
+            refusals = 0;
         } else if (second_look) {
             co_return nullptr;
         } else if (when_contended == if_contended::give_up) {
             co_await waits.sync(spec.path);  // a server that lags behind still shows what is gone
         }
+        second_look = true;
     }
 }
 

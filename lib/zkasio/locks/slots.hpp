@@ -21,13 +21,14 @@ public:
     /// processes that name the path give the same duration. Throws errc::invalid_argument for a negative duration.
     ///
     /// The servers' clock measures the rest, also while no client runs. The rest begins when the holder gives the
-    /// number back. If the holder's session has ended, the rest begins when an acquire finds the number free (at once,
-    /// if one waits): the servers note no time by themselves. So a number may rest too long, but not too short. If
-    /// another server becomes the leader, its clock counts from then on.
+    /// number back. If the holder's session has ended, the rest begins when an acquire looks at the number (at once, if
+    /// one waits): the servers note no time by themselves. So a number may rest too long, but not too short. If another
+    /// server becomes the leader, its clock counts from then on.
     ///
     /// Costs a persistent node for each number that was ever held, `<path>/used-<number>`, and one, `<path>/clock`,
-    /// whose writes tell the servers' time. An acquire reads the used-nodes of all free numbers below the first that
-    /// was never held.
+    /// whose writes tell the servers' time. An acquire looks at the free numbers from the lowest on, until it finds one
+    /// that was never held or has rested: it reads the used-nodes of one, then of two, four ... at a time, in as many
+    /// round trips. A client reads the used-node of a number that rests once for each rest.
     slots_options& quiet(any_duration d);
 
     std::chrono::milliseconds quiet() const noexcept { return quiet_; }
@@ -44,8 +45,12 @@ private:
 /// the guard is held(), in with_lock() say; slots_options::quiet() keeps a distance between two holders. Other children
 /// of the directory, and numbers from n on, are ignored.
 ///
-/// Not fair: the first acquire that finds a free number has it; a number that becomes free wakes all waiting processes.
-/// Without quiet(), an acquire takes two round trips. commit() is refused, and a release first looks whose node it is,
+/// Not fair: the first acquire that finds a free number has it, and the others look for another one; a number that
+/// becomes free wakes all waiting processes. An acquire to which other clients were faster tries a number at random
+/// among the lowest 4 that are free, then among the lowest 16, 64 ...: so n processes that start together need about
+/// n log n writes in all, and some of them get higher numbers although lower ones are free. try_acquire() returns
+/// nothing only if it has found no number that it may have. Without quiet(), an acquire takes two round trips. commit()
+/// is refused, and a release first looks whose node it is,
 /// as those of an unfair_mutex. When a guard loses its number while the session lives, the number is given back; while
 /// a body runs under that guard, no other acquire of this client gets the number.
 ///

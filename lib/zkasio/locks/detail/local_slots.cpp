@@ -62,4 +62,30 @@ std::shared_ptr<local_right> local_slots::take(std::uint32_t number) {
     }
 }
 
+void local_slots::set_rest(std::uint32_t number, boot_clock::time_point until) {
+    const std::lock_guard lock(mutex_);
+    rests_[number] = until;
+}
+
+std::optional<boot_clock::duration> local_slots::rest_of(std::uint32_t number, boot_clock::time_point now) {
+    const std::lock_guard lock(mutex_);
+    const auto it = rests_.find(number);
+    if (it == rests_.end()) return std::nullopt;
+    if (it->second > now) return it->second - now;
+    rests_.erase(it);
+    return std::nullopt;
+}
+
+// SplitMix64 (Steele, Lea, Flood 2014).
+std::uint64_t local_slots::random() noexcept {
+    std::uint64_t z;
+    {
+        const std::lock_guard lock(mutex_);
+        z = random_ += 0x9e3779b97f4a7c15;
+    }
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+    z = (z ^ z >> 27) * 0x94d049bb133111eb;
+    return z ^ z >> 31;
+}
+
 }  // namespace zkasio::lock_detail

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <zkasio/clock.hpp>
 #include <zkasio/locks/detail/local_right.hpp>
 #include <zkasio/recipe/change_event.hpp>
 #include <zkasio/session.hpp>
@@ -11,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <system_error>
 
@@ -20,12 +22,18 @@ namespace zkasio::lock_detail {
 /// thread.
 class local_slots final : public session_local, public std::enable_shared_from_this<local_slots> {
 public:
-    explicit local_slots(const session& on) : change_(on, mutex_) {}
+    explicit local_slots(const session& on) : random_(static_cast<std::uint64_t>(on.id())), change_(on, mutex_) {}
 
     static asio::awaitable<std::shared_ptr<local_slots>> of(session on, std::string path);
 
     /// The right to try, and to hold, this number. Null while another contender has it.
     std::shared_ptr<local_right> take(std::uint32_t number);
+    /// What a record says of its number holds for all contenders of this session: it is read once.
+    void set_rest(std::uint32_t number, boot_clock::time_point until);
+    /// How long the number still rests, as far as known; nothing: not known, or over.
+    std::optional<boot_clock::duration> rest_of(std::uint32_t number, boot_clock::time_point now);
+    /// The next random number. The same ones for the same session: so that a simulation can be repeated.
+    std::uint64_t random() noexcept;
     /// Fires when a number is released that take() has refused.
     one_shot_event next_release() { return change_.next(); }
 
@@ -36,6 +44,8 @@ private:
 
     std::mutex mutex_;
     std::map<std::uint32_t, bool> taken_;  // guarded by the mutex; true: take() has refused the number
+    std::map<std::uint32_t, boot_clock::time_point> rests_;  // guarded by the mutex
+    std::uint64_t random_;                                   // guarded by the mutex
     change_event change_;
 };
 

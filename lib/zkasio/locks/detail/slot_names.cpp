@@ -1,6 +1,8 @@
 #include <zkasio/locks/detail/slot_names.hpp>
 
+#include <algorithm>
 #include <charconv>
+#include <cstddef>
 
 namespace zkasio::lock_detail {
 namespace {
@@ -20,7 +22,7 @@ std::optional<std::uint32_t> slot_of(std::string_view name, std::uint32_t n) noe
 
 std::string used_name(std::uint32_t slot) { return std::string(used_prefix) + std::to_string(slot); }
 
-std::vector<free_slot> free_slots(const std::vector<std::string>& children, std::uint32_t n, bool rests) {
+std::vector<free_slot> free_slots(const std::vector<std::string>& children, std::uint32_t n) {
     std::vector<bool> held(n), used(n);
     for (const std::string& name : children) {
         if (const auto number = slot_of(name, n))
@@ -35,9 +37,16 @@ std::vector<free_slot> free_slots(const std::vector<std::string>& children, std:
     for (std::uint32_t number = 0; number < n; ++number) {
         if (held[number]) continue;
         all.push_back({number, used[number]});
-        if (rests && !used[number]) break;
     }
     return all;
+}
+
+void spread(std::vector<free_slot>& free, unsigned refusals, std::uint64_t random) {
+    constexpr unsigned most_refusals = 8;  // 4 to the power of it: slots::most
+    const std::size_t among = std::min(free.size(), std::size_t(1) << 2 * std::min(refusals, most_refusals));
+    if (among < 2) return;
+    const auto first = static_cast<std::ptrdiff_t>(random % among), end = static_cast<std::ptrdiff_t>(among);
+    std::rotate(free.begin(), free.begin() + first, free.begin() + end);
 }
 
 }  // namespace zkasio::lock_detail

@@ -19,8 +19,12 @@ struct free_slot {
     std::uint32_t number = 0;
     bool used_before = false;  ///< has a node used_name()
 };
-/// The free numbers that may be given, the lowest first. @param children of the directory.
-/// @param rests numbers rest. Then the list ends with the first one that was never used: there is no need for others.
-std::vector<free_slot> free_slots(const std::vector<std::string>& children, std::uint32_t n, bool rests);
+/// The free numbers, the lowest first. @param children of the directory.
+std::vector<free_slot> free_slots(const std::vector<std::string>& children, std::uint32_t n);
+
+/// The order in which an acquire tries the free numbers: the lowest first; after refusals, from one at random on among
+/// the lowest 4, 16, 64 ... So of n clients that start together each is refused about log n times, and not n times.
+/// @param refusals how often another client was faster. @param random any number.
+void spread(std::vector<free_slot>& free, unsigned refusals, std::uint64_t random);
 
 }  // namespace zkasio::lock_detail

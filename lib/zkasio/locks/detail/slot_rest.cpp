@@ -8,6 +8,7 @@
 #include <zkasio/recipe/toolbox.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <utility>
 
 namespace zkasio::lock_detail {
@@ -64,30 +65,55 @@ asio::awaitable<bool> begin_rest(session on, slot_spec spec, std::uint32_t numbe
 
 }  // namespace
 
-asio::awaitable<slot_offers> rested_slots(session on, slot_spec spec, std::vector<free_slot> free) {
+namespace {
+
+// The records of the numbers that were used before; nothing where there is none. One round trip.
+asio::awaitable<std::vector<std::optional<node_data>>> read_records(session on, slot_spec spec,
+                                                                    std::vector<free_slot> free) {
+    std::vector<std::optional<node_data>> records;
+    auto read = [&]() -> asio::awaitable<void> {
+        records.assign(free.size(), std::nullopt);
+        std::vector<std::optional<pending_data>> asked(free.size());
+        for (std::size_t i = 0; i < free.size(); ++i)
+            if (free[i].used_before) asked[i].emplace(toolbox(on).start_get(spec.record_of(free[i].number)));
+        for (std::size_t i = 0; i < free.size(); ++i)
+            if (asked[i]) records[i] = co_await if_exists(asked[i]->result());
+    };
+    co_await retry_until_certain(toolbox(on).make_back_off(), read);
+    co_return records;
+}
+
+}  // namespace
+
+asio::awaitable<slot_offers> rested_slots(session on, slot_spec spec, std::shared_ptr<local_slots> local,
+                                          std::vector<free_slot> free, std::optional<milliseconds>& now) {
     slot_offers offers;
-    const auto wait_for = [&](milliseconds time) { offers.next = std::min(offers.next.value_or(time), time); };
-    std::optional<milliseconds> now;
-    for (const free_slot& slot : free) {
+    const std::vector<std::optional<node_data>> records = co_await read_records(on, spec, free);
+    for (std::size_t i = 0; i < free.size(); ++i) {
         slot_offer offer;
-        offer.number = slot.number;
-        std::optional<node_data> record;
-        if (slot.used_before) record = co_await if_exists(on.get(spec.record_of(slot.number)));
-        if (record && record->data == held) {
-            const bool begun = co_await begin_rest(on, spec, slot.number, record->stat.version);
-            wait_for(begun ? spec.quiet : milliseconds(0));
-            continue;
-        }
-        if (record) {
-            if (!now) now = co_await servers_time(on, spec);
-            const milliseconds left = milliseconds(record->stat.mtime) + spec.quiet - *now;
-            if (left > milliseconds(0)) {
-                wait_for(left);
-                continue;
+        offer.number = free[i].number;
+        milliseconds left(0);
+        if (const std::optional<node_data>& record = records[i]) {
+            if (record->data == held) {
+                const bool begun = co_await begin_rest(on, spec, offer.number, record->stat.version);
+                // Other clients look at the same numbers: they may begin all these rests as well.
+                if (!begun) {
+                    offers.next = milliseconds(0);
+                    co_return offers;
+                }
+                left = spec.quiet;
+            } else {
+                if (!now) now = co_await servers_time(on, spec);
+                left = milliseconds(record->stat.mtime) + spec.quiet - *now;
             }
             offer.record = record->stat.version;
         }
-        offers.now.push_back(offer);
+        if (left > milliseconds(0)) {
+            local->set_rest(offer.number, boot_clock::after(left));
+            offers.next = std::min(offers.next.value_or(left), left);
+        } else {
+            offers.now.push_back(offer);
+        }
     }
     co_return offers;
 }

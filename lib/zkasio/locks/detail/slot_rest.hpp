@@ -2,6 +2,7 @@
 
 #include <zkasio/acl.hpp>
 #include <zkasio/bytes.hpp>
+#include <zkasio/locks/detail/local_slots.hpp>
 #include <zkasio/locks/detail/slot_names.hpp>
 #include <zkasio/session.hpp>
 
@@ -9,6 +10,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -46,14 +48,16 @@ struct slot_offer {
 };
 
 struct slot_offers {
-    std::vector<slot_offer> now;                    ///< the lowest first
+    std::vector<slot_offer> now;                    ///< in the order of the question
     std::optional<std::chrono::milliseconds> next;  ///< until the next number has rested; 0: something has changed,
                                                     ///< look again
 };
 
-/// Which of the free numbers may be acquired. Begins the rest of those whose sessions have ended.
-/// @param on patient, as in all functions here.
-asio::awaitable<slot_offers> rested_slots(session on, slot_spec spec, std::vector<free_slot> free);
+/// Which of the free numbers may be acquired. Begins the rest of those whose sessions have ended, and tells `local` how
+/// long the others rest.
+/// @param on patient, as in all functions here. @param now the servers' time, once it was asked for.
+asio::awaitable<slot_offers> rested_slots(session on, slot_spec spec, std::shared_ptr<local_slots> local,
+                                          std::vector<free_slot> free, std::optional<std::chrono::milliseconds>& now);
 
 /// Creates the node of the number, and returns its czxid.
 /// *Fails with* zk_errc::node_exists, also when there is a record of which the offer does not know;
