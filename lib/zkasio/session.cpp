@@ -156,6 +156,15 @@ void session_hold::watch_nodes() const {
     if (hold_) core_->holds().watch(hold_);
 }
 
+boot_clock::time_point session_hold::node_checked() const noexcept {
+    const auto at = hold_ ? hold_->checked.load(std::memory_order_acquire) : boot_clock::rep();
+    return boot_clock::time_point(boot_clock::duration(at));
+}
+
+void session_hold::check_node() const {
+    if (hold_) core_->holds().check(hold_);
+}
+
 bool session_hold::nodes_watched() const noexcept { return hold_ && all_watched(*hold_); }
 
 void session_hold::end(bool node_goes_away) const noexcept {

@@ -139,6 +139,13 @@ public:
     /// client. On the strand only.
     bool nodes_watched() const noexcept;
 
+    /// Of a hold on one node: when the latest heartbeat was sent that has found the node, or the hold began; the
+    /// maximum if no heartbeat may look at it. The epoch for a hold that was moved from. From any thread.
+    boot_clock::time_point node_checked() const noexcept;
+    /// A heartbeat for this hold, at once unless the last one is more recent than a sixteenth of the session timeout.
+    /// (Other writes of the session put heartbeats off.) To be called on the strand.
+    void check_node() const;
+
     /// Ends the hold: reason `released`. From any thread. @param node_goes_away the caller removes the nodes next: the
     /// hold's watches on them end with the nodes, and are not removed one by one.
     void end(bool node_goes_away = false) const noexcept;

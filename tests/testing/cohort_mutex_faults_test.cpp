@@ -597,7 +597,8 @@ TEST_CASE("cohort_mutex: a loss is reported when it happens, with its reason", "
             co_await tells.end();
             co_await pause(e, 1s);
             const loss_reason why = guard.reason();
-            CHECK(why == (expires ? loss_reason::session_expired : loss_reason::node_deleted));
+            // A watch may tell of the node's end before the client hears of its session's.
+            CHECK((why == loss_reason::node_deleted || (expires && why == loss_reason::session_expired)));
             seen->look();
             REQUIRE(seen->holds.size() == 1);
             CHECK(seen->holds.front().lost == why);

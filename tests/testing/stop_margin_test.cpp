@@ -167,8 +167,16 @@ TEST_CASE("stop margin: no body begins on a lease that is about to end", "[testi
     CHECK(ensemble.run(first.code()) == errc::lock_lost);
     ensemble.run_for(100ms);
     ensemble.let_in(zk);  // before the lease ends, for good
-    for (const running& one : others) CHECK_FALSE(ensemble.run(one.code()));
-    CHECK(completed == 19);
+    // The answer to a heartbeat from before comes late: the lease is a little longer than the margin then, and is not
+    // renewed in time for the body that begins on it.
+    int stopped = 0;
+    for (const running& one : others)
+        if (const std::error_code failed = ensemble.run(one.code())) {
+            CHECK(failed == errc::lock_lost);
+            ++stopped;
+        }
+    CHECK(stopped <= 1);
+    CHECK(completed == 19 - stopped);
 }
 
 TEST_CASE("stop margin: no body begins if the lock is released while it waits for a longer lease", "[testing]") {

@@ -92,7 +92,9 @@ public:
     bool leads() const noexcept;
 
     /// The present term; null when this candidate does not lead. The term may be kept: when it is over, its held() is
-    /// false. Its guard().revoke_requested() tells that an operator asks the leader to resign, which step_down() does.
+    /// false. After step_down() and close(), when leads() is false already, a kept term is still held() while the
+    /// bodies of run() end, and until the candidate resigns after that: it is the bodies' term. Its
+    /// guard().revoke_requested() tells that an operator asks the leader to resign, which step_down() does.
     std::shared_ptr<const leadership> term() const noexcept;
 
     /// What was known last: the news of a loss may be on its way. Only leads() looks at the clock.

@@ -32,7 +32,8 @@ public:
     /// that is being taken is not ended. Throws errc::invalid_argument for a negative duration.
     cohort_mutex_options& tenure(any_duration most);
     /// How long the cohort keeps the lock (1 s) while none of its coroutines wants it. It is given back earlier when
-    /// another contender appears. 0: given back at once. client::idle() does not wait for the end of this time. Throws
+    /// another contender appears, when revoke() asks for it, and when half of the client's room for watches is used
+    /// (errc::too_many_watches). 0: given back at once. client::idle() does not wait for the end of this time. Throws
     /// errc::invalid_argument for a negative duration.
     cohort_mutex_options& linger(any_duration time);
 
@@ -58,13 +59,20 @@ private:
 ///
 /// *Fairness between processes*: while another contender waits (another process, or a `mutex` of this client), the
 /// cohort's place goes back to the end of the queue after turns() or tenure(). Places are first come, first served. So
-/// a process waits for one tenure of each other process at most, and for the turn that ends each tenure. A coroutine
-/// that arrives in a cohort with its place at the front can be served before coroutines of other processes that came
-/// earlier. A process that is alone does not give its place up.
+/// a cohort waits for those that are in the queue before its place: for one tenure of each other cohort at most, and
+/// for the turn that ends this tenure; and for each waiter of a `mutex`, of which another process may have many. A
+/// coroutine that arrives in a cohort with its place at the front can be served before coroutines of other processes
+/// that came earlier. A process that is alone does not give its place up.
 ///
 /// An idle place has a watch on the directory, and is given back when another contender appears: the contender waits
 /// for one notification, one listing and one removal. A child with a foreign name counts as a contender, too: it may be
 /// that of a program that names its nodes differently.
+///
+/// *Beside contenders that only try*: a try_acquire() of another contender is refused by an idle place, too, but the
+/// place is then given back, and for a minute no place of this cohort is kept while nobody wants it. So the next try
+/// within this minute finds the lock free, unless a coroutine has its turn. (A far client's try may still be in the
+/// queue when the place looks, and then is as one that waits: for a minute, no place is kept every eighth time.) To get
+/// the lock at once, use try_acquire_for() with some round trips.
 ///
 /// *Tokens*: the turns of one tenure have the same node, and so the same fencing_token::value(); compare tokens as a
 /// whole, with fencing_token::turn(). See docs/fencing.md.
@@ -72,12 +80,18 @@ private:
 /// *On session loss* the coroutine that has its turn loses its guard, and the waiting ones end as those of a `mutex`.
 /// Waiting coroutines have no node: operators cannot see or delete them, and acquire_options::on_position() tells
 /// nothing. If an operator deletes the place's node, the guard that has its turn is lost, and the cohort queues again.
+/// If the connection is silent at that time, the client does not hear of it: the turn under way is held() until its
+/// lease ends, as a guard of a `mutex`, while another contender has the lock already. New turns begin only while the
+/// node was checked by a heartbeat that was sent no longer ago than 5/16 of the session timeout (heartbeats are sent
+/// every quarter): turns wait for one that is overdue, also on a link that is slower than a sixteenth.
 ///
 /// If the place cannot get in line (the directory is refused, or has foreign children), all coroutines that wait fail
 /// with that error, as each of them would with a `mutex`. The next acquire() tries again.
 ///
-/// revoke() of the place's node reaches the guard that has its turn; the place then goes back to the end of the queue
-/// when that guard is released. release() completes at once, except when the place is given back with it.
+/// revoke() of the place's node reaches the guard that has its turn. Whether or not its owner looks, the place goes
+/// back to the end of the queue when that guard is released, and at once if no coroutine wants it. A request is noticed
+/// when the place has been kept for a quarter of the session timeout, or earlier by a guard that looks. release()
+/// completes at once, except when the place is given back with it.
 ///
 /// Otherwise as `mutex`: lease, commit(), would_deadlock, lock_owner (an owner may enter a lock again that it holds as
 /// a `mutex` or a `cohort_mutex`).

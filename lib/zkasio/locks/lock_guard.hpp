@@ -44,7 +44,8 @@ namespace zkasio {
 /// removal from its watch on the node. If the lock was waited for, the watch is set in advance. Otherwise the watch is
 /// set when the lock has been held for a quarter of the session timeout, since most locks are not held for so long: a
 /// removal before that is noticed by the first heartbeat, up to a quarter of the session timeout late, or by commit().
-/// (A leadership is watched from its grant on.)
+/// (A leadership is watched from its grant on.) This holds while the connection works. If the connection is silent, the
+/// client hears nothing of the removal, and held() is true until the lease ends, at most a session timeout later.
 ///
 /// May be used from any executor; `held()`, `held_until()` from any thread. The coroutines of the members keep what
 /// they need: the guard may be moved before they are awaited, and while they run.

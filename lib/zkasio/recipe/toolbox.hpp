@@ -60,7 +60,8 @@ public:
     pending_data start_exists(std::string path) const;
     /// @param need with watch_need::spare, errc::too_many_watches already when half of the room is used.
     pending_watched_data start_get_and_watch(std::string path, watch_need need = watch_need::needed) const;
-    pending_watched_children start_children_and_watch(std::string path) const;
+    pending_watched_children start_children_and_watch(std::string path,
+                                                      watch_need need = watch_need::needed) const;
 
     // --------------------------------------------------------------------------------------------- until certain
 

@@ -47,12 +47,17 @@ TEST_CASE("tenure_rules: beyond a limit, a tenure ends if another contender wait
     }
 }
 
-TEST_CASE("tenure_rules: an idle place is kept unless another contender waits (T3, T4)", "[cohort]") {
+TEST_CASE("tenure_rules: an idle place is kept unless another contender waits or has tried (T3, T4, T6)", "[cohort]") {
     for (const auto others : {unknown, expected, none}) {
         CHECK(step(others, 1, 0ms, false) == tenure_step::linger);
         CHECK(step(others, 100, 1h, false) == tenure_step::linger);
     }
     CHECK(step(waiting, 1, 0ms, false) == tenure_step::give_back);
+    tenure tried;  // T6
+    tried.tried = true;
+    CHECK(next_tenure_step(tenure_limits(), tried) == tenure_step::give_back);
+    tried.has_waiters = true;
+    CHECK(next_tenure_step(tenure_limits(), tried) == tenure_step::grant);
     tenure_limits at_once;
     at_once.linger = 0s;
     CHECK(next_tenure_step(at_once, {}) == tenure_step::give_back);

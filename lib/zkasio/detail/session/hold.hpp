@@ -30,6 +30,9 @@ struct hold {
     std::atomic<loss_reason> reason{loss_reason::none};  // written on the strand, read anywhere
     std::atomic<loss_reason> told{loss_reason::none};    // written and read anywhere; `reason` follows a little later
     std::atomic<const own_node*> lost_node{nullptr};     // of this or of a part; set before `reason`, and before `told`
+    // Of a hold on one node: when the latest heartbeat was sent that has found the node; at first when the hold began.
+    // Written on the strand, read anywhere.
+    std::atomic<boot_clock::rep> checked{0};
     one_shot_state lost;
     std::uint64_t number = 0;           // of this hold in its session
     boot_clock::time_point watch_at{};  // the key of this hold in session_record::to_watch

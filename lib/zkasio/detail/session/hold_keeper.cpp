@@ -28,6 +28,7 @@ void hold_keeper::add(const hold_ptr& h) {
         part->composites.push_back(h);
     }
     const time_point now = clock::now();
+    h->checked = now.time_since_epoch().count();
     s.add(h);
     s.watch_nodes_at(*h, now + s.lease.session_timeout() / 4);
     check_lease(now);
@@ -64,6 +65,15 @@ void hold_keeper::watch(const hold_ptr& h) {
     h->session->watch_nodes_at(*h, now);
     watch_own_nodes(now);
     for (const hold_ptr& part : h->parts) watch(part);
+}
+
+void hold_keeper::check(const hold_ptr& h) {
+    session_record& s = *h->session;
+    if (h->reason != loss_reason::none || &s != owner_.current_session().get()) return;
+    s.check_wanted = true;
+    s.next_to_check = {h->number, 0};
+    heartbeat(clock::now());
+    owner_.timer_changed();
 }
 
 void hold_keeper::let_go(session_record& s) {
@@ -116,6 +126,7 @@ hold_keeper::time_point hold_keeper::heartbeat_due(time_point now) const {
     const session_record& s = *owner_.current_session();
     const auto allowed =
         s.last_heartbeat + s.lease.session_timeout() / 16;  // however they end, not more often than this
+    if (s.check_wanted) return allowed;
     // Without a lease, a hold waits for a renewal.
     return std::max(allowed, s.lease.end() > now ? s.lease.heartbeat_due() : s.lease.renewable_from());
 }
@@ -132,6 +143,7 @@ void hold_keeper::heartbeat(time_point now) {
     auto done = [this, s, nodes = std::move(checked)](reply&& r) { heartbeat_answered(*s, nodes, r); };
     s->last_heartbeat = now;
     s->heartbeat_under_way = true;
+    s->check_wanted = false;
     try {
         requests_.submit(std::move(c), std::move(done), request_table::urgency::first);
     } catch (...) {  // no memory: no answer will come
@@ -175,9 +187,12 @@ void hold_keeper::heartbeat_answered(session_record& s, const checked_nodes& che
         } else if (r.results[i].code == zk_errc::no_auth) {
             // The node's ACL was changed: from now on only the session can be checked, and not the node.
             node->unreadable = true;
+            h->checked = time_point::max().time_since_epoch().count();
             log_.warn("heartbeat: no permission to check " + node->path, {{"path", node->path}});
         }
     }
+    if (!r.code)
+        for (const auto& [h, node] : checked) h->checked = s.last_heartbeat.time_since_epoch().count();
     if (r.code && !node_gone && !r.sent) log_.warn("heartbeat: " + r.code.message());
     if (node_gone) heartbeat(clock::now());  // the other nodes were not checked
     owner_.timer_changed();

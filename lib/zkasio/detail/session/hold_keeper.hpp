@@ -44,6 +44,8 @@ public:
     void end_all(session_record& of, loss_reason why);
     /// Watches the nodes of the hold at once, or as soon as there is a connection.
     void watch(const hold_ptr& h);
+    /// The next heartbeat checks the nodes of the hold, and goes out as soon as it may.
+    void check(const hold_ptr& h);
 
     // -------------------------------------------------------------------------------------------- what the link tells
     void connected(time_point now) { watch_own_nodes(now); }

@@ -39,6 +39,7 @@ struct session_record {
     std::unordered_map<std::string, std::weak_ptr<session_local>> locals;  // on the strand, see toolbox::local()
     std::size_t locals_swept = 0;  // the number of locals after the last removal of expired ones
     bool heartbeat_under_way = false;
+    bool check_wanted = false;  // the next heartbeat goes out as soon as it may
     boot_clock::time_point last_heartbeat{};
 
     void add(const hold_ptr& h) {

@@ -48,6 +48,10 @@ std::optional<std::int32_t> queue_claim::sequence() const noexcept {
     return number || !names.has_shared() ? number : sequence_of(name, names.shared());
 }
 
+void queue_claim::asked_back() noexcept {
+    if (const auto user = who_->asked.user.lock()) user->asked_back();
+}
+
 void queue_claim::give_up() noexcept {
     if (std::exchange(who_->given_up, true)) return;
     try {

@@ -39,6 +39,7 @@ public:
     const session& on() const noexcept override { return on_; }
     std::int64_t token() const noexcept override { return who_->czxid; }
     std::optional<std::int32_t> sequence() const noexcept override;
+    void asked_back() noexcept override;
     void give_up() noexcept override;
     asio::awaitable<void> gone() override;
     void body_begins(asio::any_io_executor executor) override;

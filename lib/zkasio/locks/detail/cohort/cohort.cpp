@@ -34,7 +34,8 @@ cohort::cohort(session on, const cohort_spec& of)
       lock_(of.lock),
       limits_(of.limits),
       observed_(tools_.has_observer()),
-      flush_timer_(on_.get_executor()) {}
+      flush_timer_(on_.get_executor()),
+      tries_timer_(on_.get_executor()) {}
 
 std::shared_ptr<cohort> cohort::of(const session& on, const cohort_spec_ptr& spec) {
     const auto make = [&] { return std::make_shared<cohort>(on, *spec); };
@@ -63,7 +64,7 @@ cohort_turn_ptr cohort::take_at_once() {
     effects e;
     locked lock = mutex_.lock();
     if (!lock || over_ || current_ || first_ || state_ != place_state::has_lock) return nullptr;
-    if (place_->claim()->hold().held_until() <= now) return nullptr;
+    if (place_->claim()->hold().held_until() <= now || unchecked(now) > on_.timeout() / 4) return nullptr;
     tenure next = now_of_tenure(now);
     next.has_waiters = true;
     if (next_tenure_step(limits_, next) != tenure_step::grant) return nullptr;
@@ -209,7 +210,34 @@ tenure cohort::now_of_tenure(boot_clock::time_point now) const noexcept {
     t.asked_back = asked_back_;
     t.has_waiters = first_ != nullptr;
     t.first_tries = first_ && first_->when_contended_ == if_contended::give_up;
+    t.tried = tried_ || (wanted_ && given_ % 8 == 0);
     return t;
+}
+
+// For how long nothing has shown that the place's node is there. A place is granted by such a proof.
+boot_clock::duration cohort::unchecked(boot_clock::time_point now) const noexcept {
+    return now - std::max(place_->claim()->hold().node_checked(), since_);
+}
+
+// An operator may have deleted the node, and the link be silent: then another contender has the lock, and a guard is
+// held() until its lease ends. Heartbeats check the node, a quarter of the timeout after each other; when one is
+// overdue by a sixteenth, no turn begins.
+bool cohort::is_checked(effects& e, boot_clock::time_point now) {
+    const boot_clock::duration age = unchecked(now), timeout = on_.timeout();
+    if (age <= timeout / 4) {
+        waits_for_check_.reset();
+        return true;
+    }
+    if (now - check_asked_ >= timeout / 16) {
+        check_asked_ = now;
+        e.checked = place_;
+    }
+    if (age <= timeout / 4 + timeout / 16) return true;
+    if (!waits_for_check_) waits_for_check_ = now;
+    e.woken = place_;
+    const boot_clock::duration pause = (now - *waits_for_check_) / 2;  // short at first: the answer may be near
+    e.wake_after = std::max<boot_clock::duration>(std::min(pause, timeout / 16), std::chrono::milliseconds(5));
+    return false;
 }
 
 void cohort::advance(effects& e, boot_clock::time_point now) {
@@ -233,13 +261,18 @@ void cohort::advance(effects& e, boot_clock::time_point now) {
         return;
     }
     switch (next_tenure_step(limits_, now_of_tenure(now))) {
-        case tenure_step::grant: grant(e, pop(*first_), now); break;
+        case tenure_step::grant:
+            if (!is_checked(e, now)) return;
+            grant(e, pop(*first_), now);
+            break;
         case tenure_step::wait_for_look: break;
         case tenure_step::queue_again:
             lose_place(e);
             e.from = {};  // no work of this process holds the lock, and enter() has looked at the bodies of turns
             return;
-        case tenure_step::give_back: return lose_place(e);
+        case tenure_step::give_back:
+            if (others_ == other_contenders::waiting) wanted_ = e.wanted = true;
+            return lose_place(e);
         case tenure_step::linger:
             if (!std::exchange(looked_, true)) {
                 e.looked = place_;
@@ -281,6 +314,7 @@ void cohort::grant(effects& e, cohort_turn_ptr t, boot_clock::time_point now) {
     assert(!current_ && state_ == place_state::has_lock);
     t->place_ = place_;
     t->number_ = turns_++;
+    ++given_;
     current_ = t.get();
     report_wait(e, *t, now, {}, false);
     t->since_ = now;
@@ -295,6 +329,8 @@ void cohort::finish(locked lock, effects& e) noexcept {
     if (e.left) e.left->leave();
     if (e.withdrawn) e.withdrawn->withdraw();
     if (e.looked) e.looked->look(e.look_how);
+    if (e.checked) e.checked->check();
+    if (e.wanted) remember_tries();
     if (e.woken) e.woken->wake_after(e.wake_after);
     if (e.flush != flush_time::none) flush_reports(e.flush);
 }

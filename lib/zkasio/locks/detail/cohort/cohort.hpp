@@ -19,6 +19,7 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <variant>
@@ -94,6 +95,9 @@ public:
     void place_failed(const cohort_place_ptr& place, const std::exception_ptr& why) noexcept;
     void place_lost(const cohort_place_ptr& place) noexcept;
     void others_are(const cohort_place_ptr& place, other_contenders now) noexcept;
+    void place_asked_back(const cohort_place_ptr& place) noexcept;
+    /// Another contender has tried to get the lock, and was refused.
+    void tried(const cohort_place_ptr& place) noexcept;
     void lingered(const cohort_place_ptr& place) noexcept;
 
     // ------------------------------------------------------------------------------------------------- for the session
@@ -118,11 +122,12 @@ private:
     // What a change of the state leads to. Carried out without the mutex.
     struct effects {
         cohort_turn_ptr granted;
-        cohort_place_ptr left, lost, withdrawn, entered, looked, woken;
+        cohort_place_ptr left, lost, withdrawn, entered, looked, woken, checked;
         if_contended when_contended = if_contended::wait;
         asio::any_io_executor from;
         lookout::then look_how = lookout::then::list;
         boot_clock::duration wake_after{0};
+        bool wanted = false;
         flush_time flush = flush_time::none;
     };
 
@@ -130,6 +135,9 @@ private:
     void lose_place(effects& e);
     void ask_for_place(effects& e);
     void grant(effects& e, cohort_turn_ptr t, boot_clock::time_point now);
+    boot_clock::duration unchecked(boot_clock::time_point now) const noexcept;
+    bool is_checked(effects& e, boot_clock::time_point now);
+    void remember_tries() noexcept;
     void finish(locked lock, effects& e) noexcept;
     void fail_waiting(locked lock, std::exception_ptr why) noexcept;
     cohort_turn_ptr take_all_waiting() noexcept;
@@ -156,7 +164,7 @@ private:
     const tenure_limits limits_;
     const bool observed_;
 
-    asio::steady_timer flush_timer_;  // strand
+    asio::steady_timer flush_timer_, tries_timer_;  // strand
     std::atomic<std::uint32_t> taken_{0};
     process_mutex mutex_;  // guards what follows; not to be had: a child process, see process_mutex
     std::error_code over_;
@@ -173,6 +181,10 @@ private:
     boot_clock::time_point since_{}, idle_since_{};
     other_contenders others_ = other_contenders::unknown;
     bool looked_ = false, lingers_ = false, asked_back_ = false;
+    boot_clock::time_point check_asked_{};
+    std::optional<boot_clock::time_point> waits_for_check_;  // since when a turn waits for a check of the node
+    bool tried_ = false, wanted_ = false;                    // T6, until tries_timer_
+    std::uint64_t given_ = 0;                                // turns, of all places
 
     // Not empty: a flush_reports() is under way.
     std::vector<std::variant<lock_wait_report, lock_hold_report>> reports_;

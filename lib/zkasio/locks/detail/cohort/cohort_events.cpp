@@ -6,6 +6,9 @@
 #include <zkasio/locks/detail/cohort/cohort_turn.hpp>
 #include <zkasio/recipe/rethrow_to_caller.hpp>
 
+#include <asio/dispatch.hpp>
+
+#include <chrono>
 #include <optional>
 #include <utility>
 
@@ -117,6 +120,40 @@ void cohort::others_are(const cohort_place_ptr& place, other_contenders now) noe
     finish(std::move(lock), e);
 }
 
+void cohort::place_asked_back(const cohort_place_ptr& place) noexcept {
+    effects e;
+    locked lock = mutex_.lock();
+    if (!lock || place_ != place || state_ != place_state::has_lock) return;
+    asked_back_ = true;
+    advance(e, boot_clock::now());
+    finish(std::move(lock), e);
+}
+
+void cohort::tried(const cohort_place_ptr& place) noexcept {
+    effects e;
+    locked lock = mutex_.lock();
+    if (!lock || place_ != place) return;
+    tried_ = e.wanted = true;
+    advance(e, boot_clock::now());
+    finish(std::move(lock), e);
+}
+
+// T6. The timer keeps the cohort, which a program may make anew for each turn.
+void cohort::remember_tries() noexcept {
+    try {
+        asio::dispatch(on_.get_executor(), [self = shared_from_this()] {
+            if (self->over()) return;
+            self->tries_timer_.expires_after(std::chrono::minutes(1));
+            self->tries_timer_.async_wait([self](std::error_code again) {
+                const locked lock = self->mutex_.lock();
+                if (lock && !again) self->tried_ = self->wanted_ = false;
+            });
+        });
+    } catch (...) {
+        // Out of memory: a contender that only tries tries again.
+    }
+}
+
 void cohort::lingered(const cohort_place_ptr& place) noexcept {
     const boot_clock::time_point now = boot_clock::now();
     effects e;
@@ -150,6 +187,10 @@ void cohort::session_over(std::error_code why) noexcept {
     if (current_) turn_lost_with_place(e, boot_clock::now());
     fail_waiting(std::move(lock), std::make_exception_ptr(error(why, "acquire", lock_->directory)));
     if (place) place->stop_looking();
+    try {
+        tries_timer_.cancel();
+    } catch (...) {
+    }
     flush_reports(flush_time::now);
 }
 

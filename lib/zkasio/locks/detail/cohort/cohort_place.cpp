@@ -3,14 +3,12 @@
 #include <zkasio/locks/detail/cohort/cohort.hpp>
 #include <zkasio/locks/detail/finish_acquire.hpp>
 #include <zkasio/locks/detail/queue/lock_queue.hpp>
-#include <zkasio/path.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
 #include <asio/dispatch.hpp>
 #include <asio/post.hpp>
 
 #include <exception>
-#include <string>
 #include <utility>
 
 namespace zkasio::lock_detail {
@@ -73,6 +71,10 @@ void cohort_place::wake_after(boot_clock::duration time) noexcept {
     });
 }
 
+void cohort_place::check() noexcept {
+    on_strand([](cohort_place& self) { self.claim_->hold().check_node(); });
+}
+
 void cohort_place::refuse_if_own_work(const std::shared_ptr<cohort_turn>& waits, asio::any_io_executor from) noexcept {
     on_strand([waits, from = std::move(from)](cohort_place& self) {
         const auto queue = lock_queue::of(self.of_->on(), self.of_->lock());
@@ -100,8 +102,8 @@ asio::awaitable<void> cohort_place::wait_for_lease(std::shared_ptr<cohort_place>
 }
 
 void cohort_place::granted() {
-    lookout_ = std::make_shared<lookout>(of_->on(), of_->lock(), std::string(node_name(claim_->paths().front())),
-                                         weak_from_this());
+    lookout_ = std::make_shared<lookout>(of_->on(), of_->lock(), claim_, weak_from_this());
+    lookout_->begin();
     // In a turn of its own: the code that finds the loss may be at work on the queue.
     claim_->hold().on_lost([weak = weak_from_this(), strand = of_->on().get_executor()](loss_reason) {
         asio::post(strand, [weak] {
@@ -111,6 +113,8 @@ void cohort_place::granted() {
     of_->place_granted(shared_from_this());
 }
 
+void cohort_place::asked_back() noexcept { of_->place_asked_back(shared_from_this()); }
+void cohort_place::tried() noexcept { of_->tried(shared_from_this()); }
 void cohort_place::others_are(other_contenders now) { of_->others_are(shared_from_this(), now); }
 void cohort_place::lingered() { of_->lingered(shared_from_this()); }
 void cohort_place::deleted() { claim_->hold().lose(loss_reason::node_deleted, claim_->paths().front()); }

@@ -34,6 +34,8 @@ public:
     void leave() noexcept;
     void look(lookout::then how) noexcept;
     void wake_after(boot_clock::duration time) noexcept;
+    /// Asks for a heartbeat that checks the node.
+    void check() noexcept;
     void stop_looking() noexcept;
     /// Calls cohort::would_deadlock() if the lock is held by the work that waits for this turn on `from`.
     void refuse_if_own_work(const std::shared_ptr<cohort_turn>& waits, asio::any_io_executor from) noexcept;
@@ -42,6 +44,8 @@ public:
 
     // ------------------------------------------------------------------------------------------------ on the strand
     void decided() noexcept override;
+    void asked_back() noexcept override;
+    void tried() noexcept override;
     void others_are(other_contenders now);
     void lingered();
     /// A listing does not show the place's node.

@@ -2,6 +2,7 @@
 
 #include <zkasio/error.hpp>
 #include <zkasio/locks/detail/cohort/cohort_place.hpp>
+#include <zkasio/path.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
 #include <algorithm>
@@ -9,13 +10,23 @@
 
 namespace zkasio::lock_detail {
 
-lookout::lookout(session on, lock_spec_ptr lock, std::string own_name, std::weak_ptr<cohort_place> place)
+lookout::lookout(session on, lock_spec_ptr lock, std::shared_ptr<lock_claim> claim, std::weak_ptr<cohort_place> place)
     : on_(on.patient()),
       lock_(std::move(lock)),
-      own_name_(std::move(own_name)),
+      claim_(std::move(claim)),
+      own_name_(node_name(claim_->paths().front())),
       place_(std::move(place)),
       pauses_(toolbox(on_).make_back_off()),
-      timer_(on_.get_executor()) {}
+      timer_(on_.get_executor()),
+      kept_timer_(on_.get_executor()) {}
+
+void lookout::begin() {
+    kept_timer_.expires_after(on_.timeout() / 4);
+    kept_timer_.async_wait([weak = weak_from_this()](std::error_code cancelled) {
+        const auto self = weak.lock();
+        if (self && !self->over_ && !cancelled) self->requests_.emplace(self->claim_, watch_need::spare);
+    });
+}
 
 void lookout::look(then how) {
     if (over_ || looking_ || watch_) return;
@@ -41,7 +52,8 @@ void lookout::list() {
 }
 
 void lookout::watch_children() {
-    request_ = std::make_shared<pending_watched_children>(toolbox(on_).start_children_and_watch(lock_->directory));
+    request_ = std::make_shared<pending_watched_children>(
+        toolbox(on_).start_children_and_watch(lock_->directory, watch_need::spare));
     request_->then([weak = weak_from_this()] {
         const auto self = weak.lock();
         if (!self || self->over_) return;
@@ -66,16 +78,19 @@ void lookout::seen(const std::vector<std::string>& names) {
     const bool others = std::any_of(names.begin(), names.end(), [&](const auto& name) { return name != own_name_; });
     if (others) {
         watch_.reset();
+        fired_ = false;
         return place->others_are(other_contenders::waiting);
     }
     if (!watch_) return look(then::watch);
     // Told in this order: a watch that has fired already calls at once.
     place->others_are(other_contenders::none);
+    if (std::exchange(fired_, false) && !over_) place->tried();
     if (over_ || !watch_) return;
     watch_->then([weak = weak_from_this()](std::error_code ended, node_change) {
         const auto self = weak.lock();
         if (!self || self->over_ || ended) return;
         self->watch_.reset();
+        self->fired_ = true;
         if (const auto of = self->place_.lock()) of->others_are(other_contenders::unknown);
         self->look(then::watch);
     });
@@ -122,8 +137,10 @@ void lookout::stop() noexcept {
     over_ = true;
     request_.reset();
     watch_.reset();
+    requests_.reset();
     try {
         timer_.cancel();
+        kept_timer_.cancel();
     } catch (...) {
     }
 }

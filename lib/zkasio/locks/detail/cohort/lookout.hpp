@@ -3,6 +3,8 @@
 #include <zkasio/back_off.hpp>
 #include <zkasio/clock.hpp>
 #include <zkasio/locks/detail/lock_spec.hpp>
+#include <zkasio/locks/detail/revocation_watch.hpp>
+#include <zkasio/locks/lock_claim.hpp>
 #include <zkasio/recipe/pending.hpp>
 #include <zkasio/session.hpp>
 #include <zkasio/watch.hpp>
@@ -18,12 +20,16 @@ namespace zkasio::lock_detail {
 
 class cohort_place;
 
-/// Looks out, for a place that has the lock, for contenders behind it, and for the end of the time for which an idle
-/// place lingers. On the strand. Reports to the cohort_place until stop().
+/// Looks out, for a place that has the lock, for contenders behind it, for requests to give it back, and for the end of
+/// the time for which an idle place lingers. On the strand. Reports to the cohort_place until stop(). Its watches are
+/// watch_need::spare: a place that is kept is a convenience.
 class lookout : public std::enable_shared_from_this<lookout> {
 public:
-    /// @param own_name of the place's node.
-    lookout(session on, lock_spec_ptr lock, std::string own_name, std::weak_ptr<cohort_place> place);
+    /// @param claim of the place.
+    lookout(session on, lock_spec_ptr lock, std::shared_ptr<lock_claim> claim, std::weak_ptr<cohort_place> place);
+    /// To be called once. The requests to give the place back are watched for when it was kept for a quarter of the
+    /// session timeout, since most are not kept for so long.
+    void begin();
 
     enum class then {
         watch,
@@ -47,13 +53,15 @@ private:
 
     const session on_;
     const lock_spec_ptr lock_;
+    const std::shared_ptr<lock_claim> claim_;
     const std::string own_name_;
     const std::weak_ptr<cohort_place> place_;
-    bool over_ = false, looking_ = false;
+    bool over_ = false, looking_ = false, fired_ = false;
     std::shared_ptr<pending_watched_children> request_;
     std::optional<watch> watch_;
     back_off pauses_;
-    asio::steady_timer timer_;
+    std::optional<revocation_watch> requests_;
+    asio::steady_timer timer_, kept_timer_;
 };
 
 }  // namespace zkasio::lock_detail

@@ -14,8 +14,8 @@ bool is_to_be_looked_up(const tenure& now) noexcept {
 tenure_step next_tenure_step(const tenure_limits& limits, const tenure& now) noexcept {
     const bool wanted_elsewhere = now.asked_back || now.others == other_contenders::waiting;
     if (!now.has_waiters) {
-        if (wanted_elsewhere || limits.linger <= std::chrono::nanoseconds::zero())
-            return tenure_step::give_back;  // T3, T4, T5
+        if (wanted_elsewhere || now.tried || limits.linger <= std::chrono::nanoseconds::zero())
+            return tenure_step::give_back;  // T3, T4, T5, T6
         return tenure_step::linger;         // T4
     }
     if (now.asked_back) return tenure_step::queue_again;  // T5

@@ -26,6 +26,7 @@ struct tenure {
     std::chrono::nanoseconds age{0};
     other_contenders others = other_contenders::unknown;
     bool asked_back = false;   ///< revoke() was called for the place
+    bool tried = false;        ///< T6: a place that no coroutine wants is not to be kept
     bool has_waiters = false;  ///< of this cohort
     bool first_tries = false;  ///< the first waiter does not wait if another contender has the lock
 };
@@ -49,6 +50,10 @@ enum class tenure_step : std::uint8_t {
 ///     is looked up first.)
 /// T4. Otherwise the place is kept for the time `linger`; for none if that is 0.
 /// T5. revoke() ends the tenure as another contender does that has waited for long.
+/// T6. After a refused try_acquire() of another contender (it has come and gone), no place is kept as in T4 for a
+///     minute; and after an idle place was given back because another contender waited (T3), which may have been a try
+///     of a far client, none is kept every eighth time. Otherwise a contender that only tries would never find the lock
+///     free.
 tenure_step next_tenure_step(const tenure_limits& limits, const tenure& now) noexcept;
 
 /// For how long an idle place is still kept (T4). @param idle for so long; negative if the place has become idle after

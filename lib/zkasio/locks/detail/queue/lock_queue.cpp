@@ -37,7 +37,7 @@ void lock_queue::enter(const contender_ptr& c, const asio::any_io_executor& from
     const bool waits = waits_for_body(c->asked.kind);
     const bool excluded =
         waits || (c->asked.join_readers ? order_.any_owner_excludes(c->asked.kind) : order_.excludes(c->asked.kind));
-    if (c->asked.when_contended == if_contended::give_up && excluded) return refuse(c);
+    if (c->asked.when_contended == if_contended::give_up && excluded) return refuse_beside_owner(c);
     if (waits_for_itself(c->asked.kind, from))
         return fail(c, std::make_exception_ptr(error(errc::would_deadlock, "acquire", directory(), holds_it_already)));
     if (!c->asked.join_readers || waits) return create_node(c);
@@ -161,6 +161,14 @@ void lock_queue::hold_lost(const contender_ptr& c, loss_reason why) {
     } else if (c->now() == stage::owner) {
         give_back_soon(c);
     }
+}
+
+// Without a node, of which an owner that only keeps the lock would hear.
+void lock_queue::refuse_beside_owner(const contender_ptr& c) {
+    const contender_ptr owner = order_.first_owner();
+    if (auto user = owner ? owner->asked.user.lock() : nullptr)
+        asio::post(on_.get_executor(), [user = std::move(user)] { user->tried(); });
+    refuse(c);
 }
 
 void lock_queue::refuse(const contender_ptr& c, acquire_outcome how, std::exception_ptr why) {

@@ -87,6 +87,7 @@ public:
     /// `c` has got a node, and takes its place. If `c` was given up before, the node is removed instead.
     void node_created(const contender_ptr& c, const created& node);
     /// `c` gets no place in the queue, or loses the one that it has.
+    void refuse_beside_owner(const contender_ptr& c);
     void refuse(const contender_ptr& c, acquire_outcome how = acquire_outcome::refused,
                 std::exception_ptr why = nullptr);
     void fail(const contender_ptr& c, std::exception_ptr why);

@@ -1,0 +1,493 @@
+// Every kind of lock with every feature: each field of the table is tried here, or says which test does, or why there
+// is nothing to try.
+
+#include "support/catch.hpp"
+#include "support/test_client.hpp"
+#include "testing/steps.hpp"
+
+#include <zkasio/acl.hpp>
+#include <zkasio/election/leader_election.hpp>
+#include <zkasio/error.hpp>
+#include <zkasio/locks/cohort_mutex.hpp>
+#include <zkasio/locks/lock_owner.hpp>
+#include <zkasio/locks/multi_mutex.hpp>
+#include <zkasio/locks/mutex.hpp>
+#include <zkasio/locks/revocation.hpp>
+#include <zkasio/locks/semaphore.hpp>
+#include <zkasio/locks/shared_mutex.hpp>
+#include <zkasio/locks/slots.hpp>
+#include <zkasio/locks/unfair_mutex.hpp>
+#include <zkasio/recipe/one_shot_event.hpp>
+#include <zkasio/recipe/toolbox.hpp>
+#include <zkasio/testing/fake_ensemble.hpp>
+#include <zkasio/watch.hpp>
+
+#include <asio/error.hpp>
+#include <asio/this_coro.hpp>
+
+#include <algorithm>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <system_error>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace lock_features_tests {
+
+using namespace zkasio;
+using namespace zkasio::test;
+using namespace std::chrono_literals;
+using testing::fake_ensemble;
+
+namespace {
+
+// ---------------------------------------------------------------------------------------------------------- the kinds
+
+/// What an acquire or a campaign gives; null: refused. Given back when destroyed.
+using holding = std::shared_ptr<const lock_guard>;
+
+/// Something to hold, of any kind.
+class contender {
+public:
+    virtual ~contender() = default;
+    virtual asio::awaitable<holding> take(acquire_options how = acquire_options()) const = 0;
+    virtual asio::awaitable<holding> attempt() const = 0;
+    virtual asio::awaitable<holding> attempt_for(any_duration limit) const = 0;
+};
+using contender_ptr = std::shared_ptr<const contender>;
+
+template <class T>
+holding kept(std::optional<T> got) {
+    if (!got) return nullptr;
+    const auto all = std::make_shared<T>(std::move(*got));
+    if constexpr (std::is_same_v<T, leadership>)
+        return {all, &all->guard()};
+    else
+        return all;
+}
+
+class locking final : public contender {
+public:
+    explicit locking(std::shared_ptr<const lockable> lock) : lock_(std::move(lock)) {}
+    asio::awaitable<holding> take(acquire_options how) const override {
+        std::optional<lock_guard> guard(co_await lock_->acquire(std::move(how)));
+        co_return kept(std::move(guard));
+    }
+    asio::awaitable<holding> attempt() const override { co_return kept(co_await lock_->try_acquire()); }
+    asio::awaitable<holding> attempt_for(any_duration limit) const override {
+        co_return kept(co_await lock_->try_acquire_for(limit));
+    }
+
+private:
+    std::shared_ptr<const lockable> lock_;
+};
+
+class standing final : public contender {
+public:
+    explicit standing(leader_election election) : election_(std::move(election)) {}
+    asio::awaitable<holding> take(acquire_options how) const override {
+        std::optional<leadership> elected(co_await election_.campaign(std::move(how)));
+        co_return kept(std::move(elected));
+    }
+    asio::awaitable<holding> attempt() const override { co_return kept(co_await election_.try_campaign()); }
+    asio::awaitable<holding> attempt_for(any_duration limit) const override {
+        co_return kept(co_await election_.try_campaign_for(limit));
+    }
+
+private:
+    leader_election election_;
+};
+
+template <class Lock>
+contender_ptr of(Lock lock) {
+    return std::make_shared<const locking>(std::make_shared<const Lock>(std::move(lock)));
+}
+
+using factory = std::function<contender_ptr(client)>;
+struct kind_of_lock {
+    std::string name;
+    factory holder;
+    factory rival;  ///< what the holder excludes
+};
+
+multi_mutex two_locks(client zk) {
+    multi_mutex both(zk);
+    both.add(mutex(zk, "/locks/a")).add(mutex(zk, "/locks/b"));
+    return both;
+}
+
+std::vector<kind_of_lock> kinds() {
+    std::vector<kind_of_lock> all;
+    const auto add = [&](std::string name, factory make) { all.push_back({std::move(name), make, make}); };
+    add("mutex", [](client zk) { return of(mutex(zk, "/locks/a")); });
+    add("writer", [](client zk) { return of(shared_mutex(zk, "/locks/a")); });
+    all.push_back({"reader", [](client zk) { return of(shared_mutex(zk, "/locks/a").readers()); },
+                   [](client zk) { return of(shared_mutex(zk, "/locks/a")); }});
+    add("semaphore", [](client zk) { return of(semaphore(zk, "/locks/a", permits::fixed(1)).request()); });
+    add("multi_mutex", [](client zk) { return of(two_locks(zk)); });
+    add("cohort_mutex", [](client zk) { return of(cohort_mutex(zk, "/locks/a")); });
+    add("unfair_mutex", [](client zk) { return of(unfair_mutex(zk, "/locks/a")); });
+    add("slots", [](client zk) { return of(slots(zk, "/locks/a", 1)); });
+    add("leader_election",
+        [](client zk) { return std::make_shared<const standing>(leader_election(zk, "/locks/a")); });
+    return all;
+}
+
+// ------------------------------------------------------------------------------------------------------- the features
+
+client_options ten_seconds() { return sessions_of_ten_seconds().connection_timeout(1h); }
+
+struct scene {
+    explicit scene(const kind_of_lock& k, client_options options = ten_seconds())
+        : first(e.client(options)),
+          second(e.client(options)),
+          ours(k.holder(first)),
+          ours_next(k.rival(first)),
+          theirs(k.rival(second)) {
+        e.run(first.connected());
+        e.run(second.connected());
+    }
+    ~scene() {
+        held.reset();
+        e.run(first.close());
+        e.run(second.close());
+    }
+    scene(const scene&) = delete;
+    scene& operator=(const scene&) = delete;
+
+    void take() { held = e.run(ours->take()); }
+    bool nodes_are_there() const {
+        const std::vector<std::string>& nodes = held->paths();
+        return std::any_of(nodes.begin(), nodes.end(), [&](const std::string& node) { return e.exists(node); });
+    }
+
+    fake_ensemble e;
+    client first, second;
+    contender_ptr ours, ours_next, theirs;
+    holding held;
+};
+
+asio::awaitable<void> take_into(contender_ptr from, std::shared_ptr<holding> to) { *to = co_await from->take(); }
+
+std::error_code code_of(const std::function<void()>& f) {
+    try {
+        f();
+    } catch (const std::system_error& failed) {
+        return failed.code();
+    }
+    return {};
+}
+
+/// A body that ends when it is told to, whatever is cancelled.
+asio::awaitable<void> stubborn(one_shot_event may_end) {
+    co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
+    co_await may_end.wait();
+}
+
+void attempts_do_not_wait(const kind_of_lock& k) {
+    scene s(k);
+    s.take();
+    const auto begin = s.e.now();
+    CHECK_FALSE(s.e.run(s.theirs->attempt()));
+    CHECK_FALSE(s.e.run(s.ours_next->attempt()));
+    CHECK(s.e.now() - begin < 100ms);
+    CHECK(s.held->held());
+    s.held.reset();
+    s.e.run_for(3s);  // an idle place of a cohort_mutex lingers
+    CHECK(s.e.run(s.theirs->attempt()));
+}
+
+void limits_end_the_wait(const kind_of_lock& k) {
+    scene s(k);
+    s.take();
+    const auto begin = s.e.now();
+    CHECK_FALSE(s.e.run(s.theirs->attempt_for(2s)));
+    CHECK(s.e.now() - begin >= 2s);
+    CHECK(s.e.now() - begin < 2100ms);
+    const auto got = std::make_shared<holding>();
+    auto wait = [](contender_ptr from, std::shared_ptr<holding> to) -> asio::awaitable<void> {
+        *to = co_await from->attempt_for(2s);
+    };
+    const running waits(s.e.get_executor(), wait(s.theirs, got));
+    s.e.run_for(1s);
+    s.held.reset();
+    s.e.run_for(500ms);
+    CHECK(*got);
+}
+
+void owner_has_it_already(const kind_of_lock& k) {
+    scene s(k);
+    const lock_owner me;
+    s.held = s.e.run(s.ours->take(acquire_options().owner(me)));
+    holding again = s.e.run(s.ours->take(acquire_options().owner(me)), 1s);
+    CHECK(again->paths() == s.held->paths());
+    again.reset();
+    s.e.run_for(1s);
+    CHECK(s.held->held());
+    CHECK_FALSE(s.e.run(s.theirs->attempt()));
+}
+
+void owner_is_refused(const kind_of_lock& k) {
+    scene s(k);
+    const auto with_owner = [&] { s.e.run(s.ours->take(acquire_options().owner(lock_owner()))); };
+    CHECK(code_of(with_owner) == errc::invalid_argument);
+}
+
+void revoke_is_heard(const kind_of_lock& k) {
+    scene s(k);
+    s.take();
+    const running asked(s.e.get_executor(), s.held->revoke_requested());
+    s.e.run_for(1s);
+    CHECK_FALSE(asked.ended());
+    s.e.run(revoke(s.second, s.held->path()));
+    s.e.run_for(1s);
+    CHECK(asked.ended());
+    CHECK(s.held->held());
+}
+
+void margin_ends_bodies_as_owners(const kind_of_lock& k) {
+    scene s(k);
+    s.take();
+    bool owned = false, ended = false;
+    auto body = [&]() -> asio::awaitable<void> {
+        try {
+            co_await sleep_for(24h);
+        } catch (const std::system_error&) {
+            owned = s.held->held();
+        }
+        ended = true;
+        throw std::system_error(asio::error::operation_aborted);
+    };
+    const running under(s.e.get_executor(), s.held->run(body, 2s));
+    s.e.run_for(3s);
+    CHECK_FALSE(ended);
+    s.e.hold_down(s.first);
+    s.e.run_for(12s);
+    CHECK(ended);
+    CHECK(owned);
+    CHECK(s.held->reason() != loss_reason::none);
+    CHECK(s.e.run(s.theirs->take(), 20s)->held());
+    s.e.let_in(s.first);
+}
+
+void body_under_a_lost_guard(const kind_of_lock& k) {
+    scene s(k);
+    s.take();
+    const one_shot_event may_end = toolbox(s.first).make_one_shot_event();
+    auto body = [&]() { return stubborn(may_end); };
+    const running under(s.e.get_executor(), s.held->run(body));
+    s.e.run_for(6s);
+    s.e.remove(s.held->paths().back());
+    holding other = s.e.run(s.theirs->take(), 20s);
+    CHECK(other->held());
+    CHECK_FALSE(s.held->held());
+    const auto next = std::make_shared<holding>();
+    const running waits(s.e.get_executor(), take_into(s.ours_next, next));
+    s.e.run_for(1s);
+    other.reset();
+    s.e.run_for(3s);
+    CHECK_FALSE(*next);
+    may_end.fire();
+    s.e.run_for(2s);
+    CHECK(*next);
+}
+
+void resumed_and_handed_over(const kind_of_lock& k) {
+    scene s(k);
+    s.take();
+    s.held.reset();
+    const std::optional<session_credentials> left = s.e.run(s.first.hand_over());
+    REQUIRE(left);
+    const client heir = s.e.client(ten_seconds().resume(*left));
+    s.e.run(heir.connected());
+    const holding theirs = s.e.run(s.theirs->take(), 1s);  // nothing is left in its way
+    CHECK(theirs->held());
+    const auto got = std::make_shared<holding>();
+    const running waits(s.e.get_executor(), take_into(k.rival(heir), got));
+    s.e.run_for(1s);
+    CHECK_FALSE(*got);
+    waits.ended();
+    s.e.run(heir.close());
+    s.e.run_for(1s);
+    CHECK(waits.ended());
+}
+
+void operator_deletes_the_node(const kind_of_lock& k) {
+    scene s(k);
+    s.take();
+    s.e.run_for(6s);
+    const fencing_token before = s.held->token();
+    s.e.remove(s.held->paths().back());
+    CHECK(s.e.run(s.held->lost(), 1s) == loss_reason::node_deleted);
+    holding other = s.e.run(s.theirs->take(), 20s);
+    CHECK(other->token() > before);
+    other.reset();
+    s.e.run_for(3s);
+    const holding again = s.e.run(s.ours_next->take(), 20s);  // while the lost guard is kept
+    CHECK(again->held());
+}
+
+void session_expires(const kind_of_lock& k) {
+    scene s(k);
+    s.take();
+    const auto got = std::make_shared<holding>();
+    const running waits(s.e.get_executor(), take_into(s.theirs, got));
+    s.e.run_for(1s);
+    s.e.expire(s.first);
+    CHECK(s.e.run(s.held->lost(), 20s) == loss_reason::session_expired);
+    s.e.run_for(1s);
+    REQUIRE(*got);
+    CHECK((*got)->held());
+    *got = nullptr;
+    CHECK(s.e.run(s.ours_next->take(), 20s)->held());  // in the next session
+}
+
+void without_room_for_watches(const kind_of_lock& k) {
+    scene s(k);
+    std::deque<watched<std::optional<node_stat>>> own;
+    const std::string name = "/" + std::string(5000, 'x');
+    std::error_code full;
+    for (int i = 0; i < 1000 && !full; ++i)
+        full = code_of([&] {
+            own.push_back(s.e.run(s.first.exists_and_watch(name + std::to_string(i))));
+        });
+    REQUIRE(full == errc::too_many_watches);
+    for (int i = 0; i < 3; ++i) {  // what is free needs no watch that counts
+        const holding free = s.e.run(s.ours->take(), 1s);
+        CHECK(free->held());
+        s.e.run_for(6s);
+        CHECK(free->held());
+    }
+    s.e.run_for(3s);
+    CHECK(s.e.run(s.theirs->attempt()));
+}
+
+void default_acl_protects(const kind_of_lock& k) {
+    scene s(k, ten_seconds().auth("digest", "ann:secret").default_acl(creator_all_acl()));
+    s.take();
+    const client eve = s.e.client(ten_seconds());
+    for (const std::string& node : s.held->paths()) {
+        CHECK(code_of([&] { s.e.run(eve.set(node, "")); }) == zk_errc::no_auth);
+        CHECK(code_of([&] { s.e.run(eve.remove(node)); }) == zk_errc::no_auth);
+    }
+    s.e.run_for(30s);
+    CHECK(s.held->held());
+    s.e.run(eve.close());
+}
+
+void no_grant_by_a_read_only_server(const kind_of_lock& k) {
+    scene s(k, ten_seconds().allow_read_only());
+    s.e.lose_quorum(s.second);
+    s.e.run_for(5s);
+    s.take();
+    const auto got = std::make_shared<holding>();
+    const running waits(s.e.get_executor(), take_into(s.theirs, got));
+    s.e.run_for(30s);
+    CHECK_FALSE(*got);
+    CHECK(s.held->held());
+    s.held.reset();
+    s.e.let_in(s.second);
+    s.e.run_for(60s);
+    CHECK((*got || waits.ended()));
+}
+
+void cohort_beside_it(const kind_of_lock& k) {
+    scene s(k);
+    const contender_ptr cohort = of(cohort_mutex(s.first, "/locks/a", cohort_mutex_options().turns(10).linger(1h)));
+    for (int i = 0; i < 5; ++i) {
+        s.take();
+        const auto got = std::make_shared<holding>();
+        const running waits(s.e.get_executor(), take_into(cohort, got));
+        s.e.run_for(100ms);
+        CHECK_FALSE(*got);
+        s.held.reset();
+        s.e.run_for(2s);
+        REQUIRE(*got);
+        CHECK_FALSE(s.e.run(s.ours->attempt()));
+        *got = nullptr;  // an idle place, which goes when the next one comes
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------------- the table
+
+using test_of_field = void (*)(const kind_of_lock&);
+const std::map<std::string, test_of_field> features{
+    {"try", attempts_do_not_wait},
+    {"limit", limits_end_the_wait},
+    {"owner", owner_has_it_already},
+    {"revoke", revoke_is_heard},
+    {"stop margin", margin_ends_bodies_as_owners},
+    {"lost guard with a running body", body_under_a_lost_guard},
+    {"resume, hand_over", resumed_and_handed_over},
+    {"operator", operator_deletes_the_node},
+    {"expiry", session_expires},
+    {"watch budget", without_room_for_watches},
+    {"default ACL", default_acl_protects},
+    {"read-only", no_grant_by_a_read_only_server},
+    {"cohort beside it", cohort_beside_it},
+};
+
+const char* const no_owners = "refused: each grant is one guard's";
+const char* const other_names = "its nodes have other names or another place: the two are different locks";
+
+/// Fields that are tried in another way, and those with nothing to try, with the reason.
+struct exception_of {
+    std::string reason;
+    test_of_field instead = nullptr;
+};
+const std::map<std::pair<std::string, std::string>, exception_of> exceptions{
+    {{"semaphore", "owner"}, {no_owners, owner_is_refused}},
+    {{"multi_mutex", "owner"}, {"refused: each part names its own in add(), see lock_owner_test", owner_is_refused}},
+    {{"unfair_mutex", "owner"}, {no_owners, owner_is_refused}},
+    {{"slots", "owner"}, {no_owners, owner_is_refused}},
+    {{"leader_election", "owner"}, {"refused: a term has one end", owner_is_refused}},
+    {{"writer", "cohort beside it"}, {other_names}},
+    {{"reader", "cohort beside it"}, {other_names}},
+    {{"semaphore", "cohort beside it"}, {other_names}},
+    {{"unfair_mutex", "cohort beside it"}, {other_names}},
+    {{"slots", "cohort beside it"}, {other_names}},
+    {{"leader_election", "cohort beside it"}, {other_names}},
+};
+
+void try_feature(const std::string& feature) {
+    for (const kind_of_lock& kind : kinds()) {
+        INFO(kind.name);
+        const auto found = exceptions.find({kind.name, feature});
+        const test_of_field test = found == exceptions.end() ? features.at(feature) : found->second.instead;
+        if (test) test(kind);
+    }
+}
+
+}  // namespace
+
+TEST_CASE("locks: an attempt does not wait, whoever holds the lock", "[lock][table]") { try_feature("try"); }
+TEST_CASE("locks: a time limit ends the wait, or the lock is acquired in time", "[lock][table]") {
+    try_feature("limit");
+}
+TEST_CASE("locks: an owner has at once what it has already, where there are owners", "[lock][table]") {
+    try_feature("owner");
+}
+TEST_CASE("locks: a holder hears that it is asked back", "[lock][table]") { try_feature("revoke"); }
+TEST_CASE("locks: a stop margin ends a body while it owns the lock", "[lock][table]") { try_feature("stop margin"); }
+TEST_CASE("locks: a body under a lost guard keeps its own client out, and no other", "[lock][table]") {
+    try_feature("lost guard with a running body");
+}
+TEST_CASE("locks: a session that is handed over and resumed holds nothing", "[lock][table]") {
+    try_feature("resume, hand_over");
+}
+TEST_CASE("locks: an operator deletes a holder's node", "[lock][table]") { try_feature("operator"); }
+TEST_CASE("locks: a holder's session expires", "[lock][table]") { try_feature("expiry"); }
+TEST_CASE("locks: a free lock is acquired without room for watches", "[lock][table]") {
+    try_feature("watch budget");
+}
+TEST_CASE("locks: nodes have the client's default ACL", "[lock][table]") { try_feature("default ACL"); }
+TEST_CASE("locks: nobody acquires by what a read-only server tells", "[lock][table]") { try_feature("read-only"); }
+TEST_CASE("locks: beside a cohort of the same client", "[lock][table]") { try_feature("cohort beside it"); }
+
+}  // namespace lock_features_tests
