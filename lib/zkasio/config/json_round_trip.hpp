@@ -60,7 +60,9 @@ inline std::string json_loss(const nlohmann::json& was, const nlohmann::json& is
     using nlohmann::json;
     if (was.is_number() && is.is_number())
         return is_same_number(was, is) ? std::string() : ": " + was.dump() + " would become " + is.dump();
-    if (was.is_boolean() && (is.is_number() || (is.is_boolean() && was != is))) return ": " + was.dump() + " would become " + is.dump();
+    const bool is_other_boolean = is.is_boolean() && was != is;
+    if (was.is_boolean() && (is.is_number() || is_other_boolean))
+        return ": " + was.dump() + " would become " + is.dump();
     if (was.is_object() && is.is_object()) {
         for (const auto& [name, value] : was.items()) {
             const auto written = is.find(name);
