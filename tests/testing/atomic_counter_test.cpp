@@ -8,6 +8,8 @@
 #include <zkasio/testing/fake_ensemble.hpp>
 
 #include <asio/post.hpp>
+#include <asio/steady_timer.hpp>
+#include <asio/use_awaitable.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -333,6 +335,64 @@ TEST_CASE("atomic_counter: writers of several processes that take turns") {
         for (const client& zk : clients) co_await zk.close();
     };
     e.run(body);
+}
+
+// A client that adds without a pause knows the number from its last write: one round trip. Another one has to read it
+// first, and is late each time.
+TEST_CASE("atomic_counter: a client has its turn beside one that adds all the time") {
+    enum class busy {
+        adds,
+        sets
+    };
+    for (const busy how : {busy::adds, busy::sets}) {
+        for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+            INFO("sets: " << (how == busy::sets) << ", seed " << seed);
+            fake_ensemble e(seed);
+            const client near = e.client(calm()), far = e.client(calm());
+            auto body = [&]() -> asio::awaitable<void> {
+                const auto options = [] { return text().promote_to("/n-lock"); };
+                const atomic_counter ours(near, "/n", options()), theirs(far, "/n", options());
+                bool over = false;
+                int made = 0;
+                const auto add_all_the_time = [&]() -> asio::awaitable<void> {
+                    while (!over && how == busy::adds) {
+                        const added a = co_await add(ours, 1);
+                        made += a.number.has_value();
+                    }
+                    while (!over) {
+                        const std::int64_t now = co_await ours.get();
+                        const bool set = co_await ours.compare_and_set(now, now + 1);
+                        made += set;
+                    }
+                };
+                std::vector<running> adding;
+                for (int i = 0; i < (how == busy::adds ? 1 : 4); ++i)
+                    adding.emplace_back(e.get_executor(), add_all_the_time());
+                asio::steady_timer timer(e.context(), 1s);
+                co_await timer.async_wait(asio::use_awaitable);
+                for (int i = 1; i <= 5; ++i) {
+                    const auto began = e.now();
+                    const added a = co_await add(theirs, 1);
+                    CHECK(a.number);
+                    CHECK(e.now() - began < 1s);
+                    for (const commit_stats& c : far.stats().commits)
+                        CHECK(c.conflicts <= static_cast<std::uint64_t>(5 * i));
+                }
+                over = true;
+                for (const running& r : adding) co_await r.end();
+                CHECK(e.data("/n") == std::to_string(made + 5));
+                const added last = co_await add(theirs, 1);  // the turns are over
+                CHECK(last.number);
+                std::uint64_t promoted = 0, promoted_before = far.stats().commits.front().promoted;
+                for (int i = 0; i < 5; ++i) co_await add(theirs, 1);
+                promoted = far.stats().commits.front().promoted;
+                CHECK(promoted == promoted_before);
+                co_await near.close();
+                co_await far.close();
+            };
+            e.run(body, std::chrono::minutes(5));
+        }
+    }
 }
 
 TEST_CASE("id_allocator: no id twice, over cuts, and one request for a block") {

@@ -120,7 +120,7 @@ TEST_CASE("transact: guards that prove nothing, and options that make no sense, 
         const lock_guard again = co_await orders.acquire();
         o = co_await try_transact(zk, &move_one, transact_options().under(again).promote_to("/locks/orders"));
         CHECK(o.code == errc::would_deadlock);
-        o = co_await try_transact(zk, &move_one, transact_options().promote_to("/locks/orders"));  // not needed
+        o = co_await try_transact(zk, &move_one, transact_options().promote_to("/locks/others"));  // not needed
         CHECK(o.done);
         e.remove("/b");
         e.set("/a", "0");
@@ -239,6 +239,103 @@ TEST_CASE("transact: after its tries it takes the mutex, and gives the mutex bac
         CHECK(queue == std::vector<std::size_t>{0, 0, 1, 1, 1, 1});
         co_await zk.idle();
         CHECK(e.children("/turns").empty());
+    });
+}
+
+// The body of one writer takes 20 ms, those of the others no time.
+TEST_CASE("transact: a writer with a long body has its turn beside fast ones") {
+    for (const int fast : {1, 2, 4, 8}) {
+        for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+            INFO(fast << " fast writers, seed " << seed);
+            fake_ensemble e(seed);
+            e.create("/a", "0");
+            std::vector<client> clients;
+            for (int i = 0; i <= fast; ++i) clients.push_back(e.client(calm()));
+            bool over = false;
+            int made = 0, runs = 0;
+            const auto add_one = [](unit& u) -> asio::awaitable<std::string> {
+                const seen n = co_await u.get("/a");
+                u.set("/a", std::to_string(number_in(n) + 1));
+                co_return "";
+            };
+            const auto add_slowly = [&](unit& u) -> asio::awaitable<std::string> {
+                ++runs;
+                const seen n = co_await u.get("/a");
+                co_await pause(20ms);
+                u.set("/a", std::to_string(number_in(n) + 1));
+                co_return "";
+            };
+            const transact_options how = certain().promote_to("/turns");
+            const auto write = [&](client zk) -> asio::awaitable<void> {
+                while (!over) {
+                    const outcome o = co_await try_transact(zk, add_one, how);
+                    CHECK(o.done);
+                    made += o.done.has_value();
+                    co_await pause(2ms);
+                }
+            };
+            const auto all = [&]() -> asio::awaitable<void> {
+                std::vector<running> writers;
+                for (int i = 1; i <= fast; ++i)
+                    writers.emplace_back(e.get_executor(), write(clients[static_cast<std::size_t>(i)]));
+                co_await pause(500ms);
+                for (int i = 1; i <= 5; ++i) {
+                    runs = 0;
+                    const outcome slow = co_await try_transact(clients[0], add_slowly, how);
+                    CHECK(slow.done);
+                    CHECK(runs <= 4 + fast);  // tries(), the turn, and a run of each other that was under way
+                }
+                over = true;
+                for (running& w : writers) co_await w.end();
+                CHECK(number_at(e, "/a") == made + 5);
+                for (const client& zk : clients) co_await zk.close();
+            };
+            e.run(all, 30s);
+            CHECK(e.children("/turns").empty());
+        }
+    }
+}
+
+TEST_CASE("transact: without others in the queue of promote_to() there is a read more, no lock, and no turn") {
+    with_ensemble([](fake_ensemble& e, client zk) -> asio::awaitable<void> {
+        e.create("/a", "0");
+        const transact_options how = certain().promote_to("/turns").tries(2);
+        outcome o = co_await try_transact(zk, &move_one, how);
+        CHECK(o.done);
+        std::size_t before = e.requests(zk);
+        o = co_await try_transact(zk, &move_one, how);
+        CHECK(o.done);
+        CHECK(e.requests(zk) == before + 4);  // two reads, and that of the queue; the transaction
+        CHECK_FALSE(e.exists("/turns"));
+        int runs = 0;
+        const auto body = [&](unit& u) -> asio::awaitable<std::string> {
+            const std::string sum = co_await move_one(u);
+            if (++runs < 5) e.set("/a", "0");
+            co_return sum;
+        };
+        o = co_await try_transact(zk, body, how);
+        CHECK(o.done);
+        const std::uint64_t promoted = zk.stats().commits.front().promoted;
+        CHECK(promoted == 1);
+        for (int i = 0; i < 5; ++i) o = co_await try_transact(zk, &move_one, how);  // the turn is over
+        CHECK(o.done);
+        CHECK(zk.stats().commits.front().promoted == promoted);
+        const mutex turns(zk, "/turns");
+        lock_guard held = co_await turns.acquire();
+        const auto only_reads = [](unit& u) -> asio::awaitable<std::string> {
+            const seen a = co_await u.get("/a");
+            co_return a->data;
+        };
+        o = co_await try_transact(zk, only_reads, how);  // is in no writer's way
+        CHECK(o.done);
+        outcome waits;
+        const auto write = [&]() -> asio::awaitable<void> { waits = co_await try_transact(zk, &move_one, how); };
+        running waiting(e.get_executor(), write());
+        co_await pause(5s);
+        CHECK_FALSE(waiting.ended());
+        co_await held.release();
+        co_await waiting.end();
+        CHECK(waits.done);
     });
 }
 

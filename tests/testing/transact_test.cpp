@@ -68,6 +68,112 @@ TEST_CASE("transact: the body sees its own writes, and what it has read first") 
     });
 }
 
+// Two clients run a body that reads a counter and then writes a node that the counter names: the write of the one that
+// comes second is refused, and its condition, the counter's version, stands behind that write.
+TEST_CASE("transact: a write that is refused before a condition that does not hold is a conflict") {
+    struct row {
+        const char* name;
+        std::function<void(unit&, const std::string& id)> write;
+        std::function<bool(const fake_ensemble&)> both_done;
+    };
+    const std::vector<row> rows{
+        {"create", [](unit& u, const std::string& id) { u.create("/orders/" + id); },
+         [](const fake_ensemble& e) { return e.exists("/orders/10") && e.exists("/orders/11"); }},
+        {"remove", [](unit& u, const std::string& id) { u.remove("/old/" + id); },
+         [](const fake_ensemble& e) { return e.children("/old").empty(); }},
+        {"set", [](unit& u, const std::string& id) { u.set("/old/" + id, "x"), u.remove("/old/" + id); },
+         [](const fake_ensemble& e) { return e.children("/old").empty(); }},
+        {"create below", [](unit& u, const std::string& id) { u.remove("/old/" + id), u.create("/orders/" + id); },
+         [](const fake_ensemble& e) { return e.exists("/orders/10") && e.exists("/orders/11"); }},
+    };
+    for (const row& r : rows) {
+        for (const bool with_receipts : {true, false}) {
+            for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+                INFO(r.name << ", receipts " << with_receipts << ", seed " << seed);
+                with_ensemble(
+                    [&](fake_ensemble& e, client zk) -> asio::awaitable<void> {
+                        const client other = e.client(calm());
+                        e.create("/next", "10");
+                        e.create("/orders");
+                        e.create("/old/10");
+                        e.create("/old/11");
+                        const auto body = [&](unit& u) -> asio::awaitable<std::string> {
+                            const seen next = co_await u.get("/next");
+                            const std::string id = next->data;
+                            r.write(u, id);
+                            u.set("/next", std::to_string(std::stoi(id) + 1));
+                            co_return id;
+                        };
+                        const transact_options how = with_receipts ? certain() : transact_options();
+                        outcome mine, theirs;
+                        const auto play = [&](client c, outcome& o) -> asio::awaitable<void> {
+                            o = co_await try_transact(c, body, how);
+                        };
+                        running a(e.get_executor(), play(zk, mine)), b(e.get_executor(), play(other, theirs));
+                        co_await a.end();
+                        co_await b.end();
+                        INFO(mine.what << theirs.what);
+                        CHECK((mine.done && theirs.done && mine.done != theirs.done));
+                        CHECK(r.both_done(e));
+                        CHECK(e.data("/next") == "12");
+                        co_await other.close();
+                    },
+                    seed);
+            }
+        }
+    }
+}
+
+TEST_CASE("transact: a write that is refused beside a node that was missing, and is there now, is a conflict") {
+    with_ensemble([](fake_ensemble& e, client zk) -> asio::awaitable<void> {
+        e.create("/parent/child");
+        int runs = 0;
+        const auto body = [&](unit& u) -> asio::awaitable<std::string> {
+            const seen done = co_await u.get("/done");
+            if (done) co_return "was done";
+            if (++runs == 1) e.create("/done");
+            u.remove("/parent");  // refused: it is not empty
+            u.create("/done");
+            co_return "done";
+        };
+        const outcome o = co_await try_transact(zk, body);
+        CHECK(o.done == "was done");
+        CHECK(runs == 1);
+    });
+}
+
+TEST_CASE("transact: a write that is refused while all conditions hold is an error, which costs two more requests") {
+    with_ensemble([](fake_ensemble& e, client zk) -> asio::awaitable<void> {
+        e.create("/next", "10");
+        e.create("/orders/10");
+        int runs = 0;
+        const auto body = [&](unit& u) -> asio::awaitable<std::string> {
+            ++runs;
+            const seen next = co_await u.get("/next");
+            u.create("/orders/" + next->data);
+            u.set("/next", "11");
+            co_return "done";
+        };
+        outcome o = co_await try_transact(zk, body);
+        CHECK(o.code == zk_errc::node_exists);
+        CHECK_FALSE(o.unknown);
+        CHECK(o.what.find("/orders/10") != std::string::npos);
+        CHECK(runs == 1);
+        const std::size_t before = e.requests(zk);
+        o = co_await try_transact(zk, body);
+        CHECK(o.code == zk_errc::node_exists);
+        CHECK(e.requests(zk) == before + 4);  // a read, the transaction, a sync, and the stat of /next
+        const auto blind = [&](unit& u) -> asio::awaitable<std::string> {
+            u.create("/orders/10");
+            co_return "done";
+        };
+        const std::size_t between = e.requests(zk);
+        o = co_await try_transact(zk, blind);
+        CHECK(o.code == zk_errc::node_exists);
+        CHECK(e.requests(zk) == between + 1);
+    });
+}
+
 TEST_CASE("transact: get_all() is one flight, and repeats what a lost connection has cost") {
     with_ensemble([](fake_ensemble& e, client zk) -> asio::awaitable<void> {
         std::vector<std::string> paths;

@@ -6,6 +6,7 @@
 #include <zkasio/path.hpp>
 #include <zkasio/recipe/if_exists.hpp>
 #include <zkasio/recipe/is_for_next_session.hpp>
+#include <zkasio/recipe/pending.hpp>
 #include <zkasio/recipe/reports.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
@@ -98,18 +99,42 @@ asio::awaitable<std::int64_t> add_to(state_ptr s, std::int64_t delta) {
     }
 }
 
-asio::awaitable<bool> set_number_on(session on, spec_ptr what, std::int64_t expected, std::int64_t desired,
+// Whether a compare_and_set() takes its turn before it writes. @param earlier the answer that came with the number.
+asio::awaitable<bool> needs_turn(session on, spec_ptr what, std::size_t conflicts,
+                                 std::optional<pending_data> earlier) {
+    if (!earlier) co_return false;
+    if (conflicts >= static_cast<std::size_t>(what->options.optimistic_tries())) co_return true;
+    const bool was_queued = co_await has_children(*earlier);
+    if (!was_queued) co_return false;
+    // That may have been this client's last turn, whose contender was about to be removed.
+    const pending_data now = toolbox(on).start_exists(what->options.promote_to());
+    const bool is_queued = co_await has_children(now);
+    co_return is_queued;
+}
+
+asio::awaitable<bool> set_number_on(client zk, session on, spec_ptr what, std::int64_t expected, std::int64_t desired,
                                     commit_report& r) {
     const receipts with = receipts_of(on, *what);
+    const std::string& promote_to = what->options.promote_to();
     back_off pauses = toolbox(on).make_back_off();
+    lock_guard turn;
     bool behind_sync = false;  // the server may lag behind other clients' writes
     for (;;) {
+        std::optional<pending_data> queue;
+        if (!promote_to.empty() && !is_turn(turn)) queue.emplace(toolbox(on).start_exists(promote_to));
         const numbered now = co_await read_number(on, what, behind_sync, "compare_and_set");
         if (now.number == expected) {
-            const bool written = co_await write_number(with, what, now, desired, "compare_and_set");
-            if (written) co_return true;
-            ++r.conflicts;
-            co_await pauses.pause();
+            const bool waits = co_await needs_turn(on, what, r.conflicts, queue);
+            if (waits) {
+                r.promoted = true;
+                lock_guard guard = co_await take_turn(zk, what);
+                turn = std::move(guard);
+            } else {
+                const bool written = co_await write_number(with, what, now, desired, "compare_and_set");
+                if (written) co_return true;
+                ++r.conflicts;
+                if (!is_turn(turn)) co_await pauses.pause();
+            }
         } else if (behind_sync) {
             co_return false;
         }
@@ -123,7 +148,7 @@ asio::awaitable<bool> set_in_some_session(state_ptr s, std::int64_t expected, st
         const session on = co_await toolbox(s->zk).current_session("compare_and_set", what->path);
         asio::dispatch(on.get_executor(), [s, on] { adder_of(s, on); });
         try {
-            co_return co_await set_number_on(on.patient(), what, expected, desired, r);
+            co_return co_await set_number_on(s->zk, on.patient(), what, expected, desired, r);
         } catch (const error& e) {
             if (!is_for_next_session(e)) throw;
         } catch (const std::system_error& e) {  // of a pause that was cancelled

@@ -43,8 +43,12 @@ public:
         return *this;
     }
     /// After optimistic_tries() writes that other clients were ahead of, a writer takes the mutex at this path (none),
-    /// as Curator's PromotedToLock: then each writer succeeds in its turn, also if many contend. Costs a lock only
-    /// under such a load. Throws errc::invalid_path.
+    /// as Curator's PromotedToLock. While the mutex has contenders, all writers of this path, add() and
+    /// compare_and_set(), wait in its queue before they write: so a writer in the queue is overtaken by each other
+    /// client twice at most, by writes that were under way, and also a slow or far client has its turn. A writer
+    /// without this path is not bound. The mutex is for these turns alone: whoever holds it holds up all writers.
+    /// Costs a read for each write, sent together with it, and a lock only under such a load. Throws
+    /// errc::invalid_path.
     counter_options& promote_to(std::string lock_path);
     /// See promote_to() (3). Throws errc::invalid_argument for a negative number.
     counter_options& optimistic_tries(int n);

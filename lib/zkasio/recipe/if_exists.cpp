@@ -9,4 +9,13 @@ asio::awaitable<std::vector<std::string>> children_if_any(operations on, std::st
     co_return names;
 }
 
+asio::awaitable<bool> has_children(pending_data exists) {
+    try {
+        const node_data found = co_await exists.result();
+        co_return found.stat.num_children > 0;
+    } catch (const error&) {
+        co_return false;
+    }
+}
+
 }  // namespace zkasio

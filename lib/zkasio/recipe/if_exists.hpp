@@ -4,6 +4,7 @@
 #include <zkasio/error.hpp>
 #include <zkasio/export.hpp>
 #include <zkasio/operations.hpp>
+#include <zkasio/recipe/pending.hpp>
 
 #include <asio/awaitable.hpp>
 
@@ -35,5 +36,9 @@ asio::awaitable<std::optional<Result>> if_exists(asio::awaitable<Result> read) {
 /// The names of the children, unsorted; none if there is no node. For writers of recipes.
 /// *Fails with* the other errors of operations::children().
 ZKASIO_EXPORT asio::awaitable<std::vector<std::string>> children_if_any(operations on, std::string path);
+
+/// *Completes with* whether the node has children, by the answer to toolbox::start_exists(). No if there is no node, or
+/// if the answer is an error.
+ZKASIO_EXPORT asio::awaitable<bool> has_children(pending_data exists);
 
 }  // namespace zkasio

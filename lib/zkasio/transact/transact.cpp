@@ -3,7 +3,9 @@
 #include <zkasio/error.hpp>
 #include <zkasio/locks/mutex.hpp>
 #include <zkasio/path.hpp>
+#include <zkasio/recipe/if_exists.hpp>
 #include <zkasio/recipe/is_for_next_session.hpp>
+#include <zkasio/recipe/pending.hpp>
 #include <zkasio/recipe/receipts.hpp>
 #include <zkasio/recipe/reports.hpp>
 #include <zkasio/recipe/toolbox.hpp>
@@ -11,7 +13,10 @@
 
 #include <exception>
 #include <limits>
+#include <map>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 namespace zkasio {
 
@@ -50,6 +55,7 @@ struct run_end {
     enum class kind {
         done,
         conflict,      // nothing was written: again
+        not_our_turn,  // others have or want the mutex of promote_to(): again, when this has it
         session_over,  // nothing was written: again in the next session
         failed,
     };
@@ -111,7 +117,7 @@ public:
             if (end.what == run_end::kind::done) co_return;
             if (claim_ && end.what == run_end::kind::session_over) throw_lock_lost(end);
             if (end.what != run_end::kind::session_over) std::rethrow_exception(end.failed);
-            turn_.reset();
+            turn_ = lock_guard();
         }
     }
 
@@ -122,13 +128,16 @@ private:
         back_off pauses = toolbox(on).make_back_off();
         for (;;) {
             run_end end = co_await run_once(on, with);
-            if (end.what != run_end::kind::conflict) co_return end;
-            const bool enough = ++report_.conflicts >= tries();
-            if (enough && how_.promote_to().empty()) co_return end;
+            bool enough = end.what == run_end::kind::not_our_turn;
+            if (!enough) {
+                if (end.what != run_end::kind::conflict) co_return end;
+                enough = ++report_.conflicts >= tries();
+                if (enough && how_.promote_to().empty()) co_return end;
+            }
             try {
-                if (enough && !turn_)
+                if (enough && !has_turn())
                     co_await take_turn();
-                else
+                else if (!has_turn())
                     co_await pauses.pause("transact", std::string());
                 co_await on.sync();
                 continue;
@@ -154,16 +163,32 @@ private:
             how_.tries().value_or(how_.promote_to().empty() ? std::numeric_limits<int>::max() : 3));
     }
 
+    // Not if an operator has removed the contender.
+    bool has_turn() const noexcept { return turn_.reason() == loss_reason::none; }
+
+    // Whether others have or want the mutex of promote_to(): all writers wait in its queue then. @param earlier the
+    // answer that came with what the body has read.
+    static asio::awaitable<bool> is_queued(session on, std::string lock_path, pending_data earlier) {
+        const bool was_queued = co_await has_children(earlier);
+        if (!was_queued) co_return false;
+        // That may have been this client's last turn, whose contender was about to be removed.
+        const pending_data now = toolbox(on).start_exists(lock_path);
+        const bool still = co_await has_children(now);
+        co_return still;
+    }
+
     asio::awaitable<void> take_turn() {
         report_.promoted = true;
         const mutex queue(zk_, how_.promote_to());
         lock_guard guard = co_await queue.acquire();
-        turn_.emplace(std::move(guard));
+        turn_ = std::move(guard);
     }
 
     asio::awaitable<run_end> run_once(session on, std::optional<receipts> with) {
         if (claim_) require_held();
         const auto state = std::make_shared<unit_state>(on, orphans_);
+        std::optional<pending_data> queue;
+        if (!how_.promote_to().empty() && !has_turn()) queue.emplace(toolbox(on).start_exists(how_.promote_to()));
         for (const std::string& path : read_before_) state->read_ahead(path);
         run_end end;
         try {
@@ -179,10 +204,21 @@ private:
             end.failed = std::make_exception_ptr(*state->session_over);
         }
         if (end.what != run_end::kind::done) co_return end;
+        if (queue && state->record.has_writes()) {
+            const bool queued = co_await is_queued(on, how_.promote_to(), *queue);
+            if (queued) end.what = run_end::kind::not_our_turn;
+        }
+        if (end.what != run_end::kind::done) co_return end;
+        std::optional<error> refused;
         try {
             co_await commit(*state, std::move(with));
         } catch (const error& e) {
             end = failed_now(meaning_of(*state, e));
+            refused.emplace(e);
+        }
+        if (end.what == run_end::kind::failed && is_refusal(*refused)) {
+            std::map<std::string, seen_node> read = state->record.conditions_among_writes();
+            end.what = co_await meaning_of_refusal(on, std::move(read));
         }
         const std::optional<error>& contradiction = state->record.contradiction();
         if (end.what == run_end::kind::done && contradiction) {
@@ -223,6 +259,32 @@ private:
         return run_end::kind::failed;
     }
 
+    // The servers have refused a write, as impossible in the state that they have.
+    static bool is_refusal(const error& e) {
+        return !e.outcome_unknown() && (e.code() == zk_errc::node_exists || e.code() == zk_errc::no_node ||
+                                        e.code() == zk_errc::not_empty || e.code() == zk_errc::no_auth ||
+                                        e.code() == zk_errc::no_children_for_ephemerals);
+    }
+
+    // Looks at the conditions that may stand behind the refused write: a node that has changed since is a conflict.
+    // (A node that is as it was read was so, too, when the write was refused.)
+    static asio::awaitable<run_end::kind> meaning_of_refusal(session on, std::map<std::string, seen_node> read) {
+        if (read.empty()) co_return run_end::kind::failed;
+        try {
+            co_await on.sync();
+            std::vector<std::pair<seen_node, pending_data>> asked;
+            for (auto& [path, node] : read) asked.emplace_back(std::move(node), toolbox(on).start_exists(path));
+            for (const auto& [before, request] : asked) {
+                const seen_node now = co_await if_exists(request.result());
+                if (!unit_record::is_unchanged(before, now)) co_return run_end::kind::conflict;
+            }
+        } catch (const error& e) {
+            if (e.code() == errc::session_expired) co_return run_end::kind::session_over;
+            if (e.code() == condition::retryable) co_return run_end::kind::conflict;  // not known: again
+        }
+        co_return run_end::kind::failed;
+    }
+
     void require_held() const { lock_detail::require_held(claim_, false, "transact"); }
 
     [[noreturn]] void throw_lock_lost(const run_end& end) const {
@@ -241,7 +303,7 @@ private:
     const std::shared_ptr<lock_claim> claim_;
     const std::shared_ptr<orphans> orphans_;
     std::vector<std::string> read_before_;  // by the last run of the body
-    std::optional<lock_guard> turn_;        // the mutex of promote_to()
+    lock_guard turn_;                       // the mutex of promote_to()
 };
 
 }  // namespace

@@ -34,9 +34,13 @@ public:
     /// with the code of the last conflict, or takes the mutex of promote_to(). Throws errc::invalid_argument for less
     /// than one.
     transact_options& tries(int n);
-    /// After tries(), transact() takes the mutex at this path (none), and goes on until it succeeds: of many writers
-    /// that are in each other's way, each has its turn. The body must not acquire this mutex. If it is the lock of
-    /// under(), transact() fails with errc::would_deadlock. Throws errc::invalid_path.
+    /// After tries(), transact() takes the mutex at this path (none), and goes on until it succeeds, without pauses.
+    /// While the mutex has contenders, all transact() with this path that write wait in its queue before they write: so
+    /// one in the queue is overtaken by each other one once at most, by a run that was under way, and also a long body
+    /// or a far client has its turn. A writer without this path is not bound. The mutex is for these turns alone:
+    /// whoever holds it, also a body that hangs, holds up all writers. Neither the body nor its caller may hold it: if
+    /// it is the lock of under(), transact() fails with errc::would_deadlock. Costs a read for each run, sent together
+    /// with the first one of the body, and a lock only under such a load. Throws errc::invalid_path.
     transact_options& promote_to(std::string lock_path);
 
     const std::string& receipts() const noexcept { return receipts_; }
@@ -79,8 +83,8 @@ ZKASIO_EXPORT asio::awaitable<void> run_transact(std::function<asio::awaitable<v
 /// *Fails with*
 ///
 ///   - an exception of the body, at once;
-///   - the code of a write that the servers refuse although all that was read still holds: zk_errc::no_node,
-///     node_exists, not_empty, no_auth; errc::too_large, errc::invalid_argument;
+///   - the code of a write that the servers refuse although all that was read still holds (which is looked up before
+///     transact() fails): zk_errc::no_node, node_exists, not_empty, no_auth; errc::too_large, errc::invalid_argument;
 ///   - the code of the last conflict, after transact_options::tries(): zk_errc::bad_version, no_node, node_exists;
 ///   - errc::lock_lost, under a lock: see lock_guard::commit(). Also when the session is over; errc::lock_released, if
 ///     the guard was released meanwhile;

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <optional>
 #include <string>
 #include <system_error>
@@ -99,6 +100,37 @@ TEST_CASE("unit_record: the first write to a node that was read has its version"
     CHECK(view_of(r, "/b") == "none");
     CHECK(view_of(r, "/c") == "z");
     CHECK((**r.view("/c")).stat == node_stat());
+}
+
+TEST_CASE("unit_record: the conditions that are part of a write stand behind the writes before it") {
+    unit_record r;
+    r.note_read("/counter", there("7", 3));
+    r.note_read("/next", missing);
+    r.note_read("/only-read", there("x", 1));
+    r.note_read("/not-there", missing);
+    CHECK(r.conditions_among_writes().empty());
+    r.create("/order-7", "", {});
+    r.set("/counter", "8");
+    r.create("/next", "", {});
+    CHECK(text_of(r) == "create /not-there, remove /not-there, check /only-read 1, create /order-7, set /counter 3 8, "
+                        "create /next");
+    const std::map<std::string, seen_node> among = r.conditions_among_writes();
+    REQUIRE(among.size() == 2);
+    CHECK(among.at("/counter")->stat.version == 3);
+    CHECK_FALSE(among.at("/next"));
+    r.set("/not-there", "x");  // a contradiction: no writes
+    CHECK(r.conditions_among_writes().empty());
+}
+
+TEST_CASE("unit_record: a node is unchanged if it is the same one, of the same version") {
+    CHECK(unit_record::is_unchanged(missing, missing));
+    CHECK(unit_record::is_unchanged(there("x", 3), there("y", 3)));
+    CHECK_FALSE(unit_record::is_unchanged(there("x", 3), there("x", 4)));
+    CHECK_FALSE(unit_record::is_unchanged(there("x", 3), missing));
+    CHECK_FALSE(unit_record::is_unchanged(missing, there("x", 0)));
+    seen_node created_again = there("x", 3);
+    created_again->stat.czxid = 8;
+    CHECK_FALSE(unit_record::is_unchanged(there("x", 3), created_again));
 }
 
 TEST_CASE("unit_record: later writes to the same node have no version, and of sets the last one stays") {

@@ -2,8 +2,8 @@
 
 #include <zkasio/counters/detail/sum.hpp>
 #include <zkasio/error.hpp>
-#include <zkasio/locks/lock_guard.hpp>
-#include <zkasio/locks/mutex.hpp>
+#include <zkasio/recipe/if_exists.hpp>
+#include <zkasio/recipe/pending.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
 #include <algorithm>
@@ -59,31 +59,37 @@ asio::awaitable<void> adder::write(additions round) {
 
 // Additions whose outcome was told leave the round.
 asio::awaitable<void> adder::write_until_certain(additions& round, commit_report& r) {
-    const counter_options& how = what_->options;
+    const std::string& promote_to = what_->options.promote_to();
     back_off pauses = toolbox(on_).make_back_off();
-    std::optional<lock_guard> turn;
-    const auto tries = static_cast<std::size_t>(how.optimistic_tries());
+    lock_guard turn;
     while (!round.empty()) {
-        if (!turn && !how.promote_to().empty() && r.conflicts >= tries) {
+        bool waits = false;
+        if (!promote_to.empty() && !is_turn(turn)) waits = co_await needs_turn(r.conflicts);
+        if (waits) {
             r.promoted = true;
-            lock_guard guard = co_await take_turn();
-            turn.emplace(std::move(guard));
-        } else if (r.conflicts > 0) {
+            lock_guard guard = co_await take_turn(zk_, what_);
+            turn = std::move(guard);
+            last_.reset();  // others have written before
+        } else if (r.conflicts > 0 && !is_turn(turn)) {
             co_await pauses.pause();
         }
+        // Sent together with the write, which does not wait for the answer: the next write does.
+        if (!promote_to.empty()) queue_.emplace(toolbox(on_).start_exists(promote_to));
         r.parts = co_await try_write(round);
         if (!round.empty()) ++r.conflicts;
     }
 }
 
-asio::awaitable<lock_guard> adder::take_turn() const {
-    const mutex queue(zk_, what_->options.promote_to());
-    try {
-        lock_guard guard = co_await queue.acquire();
-        co_return guard;
-    } catch (...) {
-        rethrow_as_not_written();
-    }
+asio::awaitable<bool> adder::needs_turn(std::size_t conflicts) {
+    if (conflicts >= static_cast<std::size_t>(what_->options.optimistic_tries())) co_return true;
+    const std::optional<pending_data> earlier = std::exchange(queue_, std::nullopt);
+    if (!earlier) co_return false;
+    const bool was_queued = co_await has_children(*earlier);
+    if (!was_queued) co_return false;
+    // That was before the last write, and may have been this session's own turn.
+    const pending_data now = toolbox(on_).start_exists(what_->options.promote_to());
+    const bool is_queued = co_await has_children(now);
+    co_return is_queued;
 }
 
 // A conflict with another client's write leaves the round as it is. Returns how many additions were made.

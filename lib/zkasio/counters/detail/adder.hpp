@@ -3,6 +3,7 @@
 #include <zkasio/counters/detail/number_node.hpp>
 #include <zkasio/locks/lock_guard.hpp>
 #include <zkasio/recipe/one_shot_event.hpp>
+#include <zkasio/recipe/pending.hpp>
 #include <zkasio/recipe/reports.hpp>
 #include <zkasio/recipe/rethrow_to_caller.hpp>
 #include <zkasio/session_local.hpp>
@@ -84,7 +85,7 @@ private:
     static asio::awaitable<void> write_all(std::shared_ptr<adder> self);
     asio::awaitable<void> write(additions round);
     asio::awaitable<void> write_until_certain(additions& round, commit_report& r);
-    asio::awaitable<lock_guard> take_turn() const;
+    asio::awaitable<bool> needs_turn(std::size_t conflicts);
     asio::awaitable<std::size_t> try_write(additions& round);
     /// After an addition: the number, or why the addition is refused.
     struct sum {
@@ -102,6 +103,7 @@ private:
     additions waiting_;
     std::optional<numbered> last_;  // of our last write, or of a read: a write finds out whether this still holds
     bool writing_ = false, conflict_ = false;
+    std::optional<pending_data> queue_;  // asked before the last write: who has or wants the mutex of promote_to()
 };
 
 }  // namespace zkasio::counter_detail

@@ -1,6 +1,7 @@
 #include <zkasio/counters/detail/number_node.hpp>
 
 #include <zkasio/error.hpp>
+#include <zkasio/locks/mutex.hpp>
 #include <zkasio/recipe/if_exists.hpp>
 #include <zkasio/recipe/rethrow_to_caller.hpp>
 #include <zkasio/recipe/toolbox.hpp>
@@ -68,6 +69,16 @@ asio::awaitable<bool> write_number(receipts with, spec_ptr what, numbered last, 
         if (!conflict || e.outcome_unknown()) throw;
     }
     co_return false;
+}
+
+asio::awaitable<lock_guard> take_turn(client zk, spec_ptr what) {
+    const mutex queue(std::move(zk), what->options.promote_to());
+    try {
+        lock_guard guard = co_await queue.acquire();
+        co_return guard;
+    } catch (...) {
+        rethrow_as_not_written();
+    }
 }
 
 }  // namespace zkasio::counter_detail

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <zkasio/counters/atomic_counter.hpp>
+#include <zkasio/locks/lock_guard.hpp>
 #include <zkasio/recipe/receipts.hpp>
 #include <zkasio/session.hpp>
 
@@ -47,5 +48,12 @@ asio::awaitable<numbered> read_number(session on, spec_ptr what, bool behind_syn
 /// node.
 asio::awaitable<bool> write_number(receipts with, spec_ptr what, numbered last, std::int64_t next,
                                    std::string operation);
+
+/// Waits for the mutex of counter_options::promote_to(). Its queue binds all writers: while it has contenders, each
+/// takes its turn there before it writes.
+asio::awaitable<lock_guard> take_turn(client zk, spec_ptr what);
+
+/// Whether the mutex is held, as far as is known: an operator may remove the contender.
+inline bool is_turn(const lock_guard& guard) noexcept { return guard.reason() == loss_reason::none; }
 
 }  // namespace zkasio::counter_detail

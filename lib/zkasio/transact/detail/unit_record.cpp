@@ -161,4 +161,16 @@ unit_record::refusal unit_record::meaning_of(const error& refused) const {
     return refusal::of_a_write;
 }
 
+std::map<std::string, seen_node> unit_record::conditions_among_writes() const {
+    std::map<std::string, seen_node> read;
+    for (const auto& [path, n] : nodes_)
+        if (n.read && is_condition_of_first_write(n)) read.emplace(path, *n.read);
+    return read;
+}
+
+bool unit_record::is_unchanged(const seen_node& read, const seen_node& now) noexcept {
+    if (!read || !now) return !read && !now;
+    return read->stat.czxid == now->stat.czxid && read->stat.version == now->stat.version;
+}
+
 }  // namespace zkasio::transact_detail

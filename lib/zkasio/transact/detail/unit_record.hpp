@@ -59,6 +59,12 @@ public:
     };
     refusal meaning_of(const error& refused) const;
 
+    /// What was read of the nodes whose condition is part of a write. If the servers refuse a write, they have not
+    /// looked at the conditions behind it: the write may not be possible only because one of them does not hold.
+    std::map<std::string, seen_node> conditions_among_writes() const;
+    /// Whether a node is as it was read.
+    static bool is_unchanged(const seen_node& read, const seen_node& now) noexcept;
+
 private:
     struct node {
         std::optional<seen_node> read;           // as the servers had it; nothing: not read
