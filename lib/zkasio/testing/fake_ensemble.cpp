@@ -77,6 +77,10 @@ void fake_ensemble::let_in(const zkasio::client& zk) {
     impl_->runs.let_in(impl_->runs.number_of(zk, "fake_ensemble::let_in"));
 }
 
+void fake_ensemble::hang_up(const zkasio::client& zk) {
+    impl_->servers().hang_up(impl_->runs.number_of(zk, "fake_ensemble::hang_up"));
+}
+
 void fake_ensemble::expire(const zkasio::client& zk) {
     const int client = impl_->runs.number_of(zk, "fake_ensemble::expire");
     if (!impl_->servers().expire(client))

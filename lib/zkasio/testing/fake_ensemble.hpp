@@ -152,6 +152,9 @@ public:
     /// After two thirds of its session timeout the client gives the connection up; from then on as hold_down().
     void silence(const zkasio::client& zk);
     void let_in(const zkasio::client& zk);
+    /// The connection breaks. Until let_in(), a server answers each handshake of this client, and hangs up before any
+    /// other answer. As with max_request(), and unlike after cut(), the client pauses before it connects again.
+    void hang_up(const zkasio::client& zk);
     /// As hold_down(), but one server is left to the client: one that is cut off from the quorum, stays as it is at
     /// this moment, and only reads. A client with client_options::allow_read_only() reads there, a few seconds later.
     /// The other servers go on with the other clients, and end the session after its timeout unless let_in() is called.
@@ -187,7 +190,8 @@ public:
     /// minSessionTimeout and maxSessionTimeout (4 s and 40 s, the servers' defaults): the bounds of session timeouts
     /// that are granted, from the next connection on. Throws errc::invalid_argument unless 0 < least <= most.
     void session_timeouts(any_duration least, any_duration most);
-    /// jute.maxbuffer (1048575): a larger request ends the connection, and is not carried out.
+    /// jute.maxbuffer (1048575): a larger request ends the connection, and is not carried out; also the one with which
+    /// the client sets its watches again after a lost connection.
     void max_request(std::size_t bytes);
 
     // -------------------------------------------------------------------------------------------------- nodes

@@ -103,9 +103,15 @@ void sim_ensemble::cut_off(int client) {
     drop_connection(client);
 }
 
+void sim_ensemble::hang_up(int client) {
+    hung_up_.insert(client);
+    drop_connection(client);
+}
+
 void sim_ensemble::let_in(int client) {
     end_read_only(client);
     cut_off_.erase(client);
+    hung_up_.erase(client);
 }
 
 void sim_ensemble::lose_quorum(int client) {

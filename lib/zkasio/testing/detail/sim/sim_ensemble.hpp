@@ -97,6 +97,9 @@ public:
     void lose_quorum(int client);
     bool has_read_only_server(int client) const { return read_only_known_.contains(client); }
     bool is_cut_off(int client) const { return cut_off_.contains(client); }
+    /// From now on a server answers this client's handshakes and hangs up, until let_in().
+    void hang_up(int client);
+    bool is_hung_up(int client) const { return hung_up_.contains(client); }
     /// Requests about this node and about nodes below it fail with `why`. With no_auth the ACLs of these nodes change.
     void refuse(const std::string& path, std::error_code why);
     void accept(const std::string& path);
@@ -159,7 +162,7 @@ private:
     std::size_t readable_links_ = 0;
     std::map<int, testing::traffic> traffic_;  // by client
     std::map<std::string, std::error_code> refused_;
-    std::set<int> stopped_, silent_, cut_off_;     // clients
+    std::set<int> stopped_, silent_, cut_off_, hung_up_;  // clients
     std::map<int, std::int64_t> read_only_known_;  // what the read-only server of a client knows: up to this zxid
 };
 

@@ -31,10 +31,12 @@ void sim_link::open(const open_params& p) {
     auth_ = p.auth;
     asked_timeout_ = ensemble_.session_timeout.count() > 0 ? ensemble_.session_timeout : p.session_timeout;
     timeout_ = ensemble_.grant(asked_timeout_);
-    begin_connecting();
+    connects_next_ = ensemble_.is_hung_up(client_);
+    if (!connects_next_) begin_connecting();
 }
 
 // Also right after a loss. No attempt fails, so that there are no pauses of the client, which are random and take time.
+// Exception: if the server has hung up on purpose, the client pauses as it does with a real server.
 void sim_link::begin_connecting() {
     state_ = state::connecting;
     ++connection_;
@@ -43,6 +45,7 @@ void sim_link::begin_connecting() {
 
 interest sim_link::next_interest() {
     interest result;
+    if (std::exchange(connects_next_, false) && !closed_) begin_connecting();
     if (state_ == state::none) return result;
     result.descriptor = descriptor_;
     result.connection = connection_;
@@ -178,13 +181,15 @@ void sim_link::handle(arrival&& a) {
         state_ = state::none;
         fail_all(zk_errc::auth_failed);
         listener_.on_link(link_state::auth_failed);
-    } else if (std::holds_alternative<lost>(a)) {
+    } else if (const auto* l = std::get_if<lost>(&a)) {
         if (goodbye_sent_) {
             goodbye_result_ = goodbye_result::connection_lost;
             return;
         }
         const bool was_connected = state_ == state::connected;
-        begin_connecting();
+        state_ = state::none;
+        connects_next_ = l->by_server;
+        if (!connects_next_) begin_connecting();
         fail_all(zk_errc::connection_loss);
         if (was_connected) listener_.on_link(link_state::disconnected);
     } else {

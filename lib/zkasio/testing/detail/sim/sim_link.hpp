@@ -65,7 +65,7 @@ public:
     void catch_up(std::int64_t until);
     void catch_up_one() { catch_up(known_ + 1); }
     void deliver();
-    void drop(std::size_t applied, std::size_t delivered);
+    void drop(std::size_t applied, std::size_t delivered, bool by_server = false);
 
 private:
     using watch_key = std::pair<std::string, detail::watch_kind>;
@@ -83,6 +83,7 @@ private:
         std::vector<std::pair<watch_key, bool>> watches;
     };
     using packet = std::variant<set_watches, asked, goodbye>;
+    static std::size_t size_of(const set_watches& w);
 
     struct answered {
         detail::op_id id;
@@ -101,7 +102,9 @@ private:
         std::int64_t session;
     };
     struct expired {};
-    struct lost {};
+    struct lost {
+        bool by_server = false;  // it has hung up
+    };
     struct auth_refused {};
     struct said_goodbye {};
     using arrival = std::variant<answered, event, up, expired, lost, auth_refused, said_goodbye>;
@@ -143,6 +146,7 @@ private:
 
     // the client's end
     state state_ = state::none;
+    bool connects_next_ = false;  // with the next call of next_interest()
     std::uint64_t connection_ = 0;
     std::int64_t session_ = 0;
     std::chrono::milliseconds asked_timeout_{0}, timeout_{0};

@@ -154,6 +154,7 @@ void sim_link::connect() {
     catch_up(from);
     connected_at_ = known_;
     send(up{server_session_});
+    if (ensemble_.is_hung_up(client_)) return drop(0, outgoing_.size(), true);
     for (const add_auth_request& a : auth_)
         if (!authenticate(a)) return;
     if (!registered_.empty()) requests_.emplace_back(set_watches{last_seen_, {registered_.begin(), registered_.end()}});
@@ -191,11 +192,19 @@ void sim_link::apply() {
     packet p = std::move(requests_.front());
     requests_.pop_front();
     if (const auto* a = std::get_if<asked>(&p); a && size_on_the_wire(a->what) > ensemble_.max_request)
-        return drop(0, outgoing_.size());
+        return drop(0, outgoing_.size(), true);
+    if (const auto* w = std::get_if<set_watches>(&p); w && size_of(*w) > ensemble_.max_request)
+        return drop(0, outgoing_.size(), true);
     serve(std::move(p));
 }
 
-void sim_link::drop(std::size_t applied, std::size_t delivered) {
+std::size_t sim_link::size_of(const set_watches& w) {
+    std::size_t bytes = 28;  // length, xid, type, zxid, three numbers of paths
+    for (const auto& [key, of_missing] : w.watches) bytes += 4 + key.first.size();
+    return bytes;
+}
+
+void sim_link::drop(std::size_t applied, std::size_t delivered, bool by_server) {
     const std::size_t kept = std::min(delivered, outgoing_.size());
     for (; applied > 0 && !requests_.empty() && !std::holds_alternative<goodbye>(requests_.front()); --applied) apply();
     outgoing_.erase(outgoing_.begin() + static_cast<std::ptrdiff_t>(kept), outgoing_.end());
@@ -207,7 +216,7 @@ void sim_link::drop(std::size_t applied, std::size_t delivered) {
         session_ == server_session_ ||
         std::any_of(outgoing_.begin(), outgoing_.end(), [](const arrival& a) { return std::holds_alternative<up>(a); });
     if (!known && !read_only_) ensemble_.end_session(server_session_);
-    outgoing_.emplace_back(lost{});
+    outgoing_.emplace_back(lost{by_server});
 }
 
 void sim_link::send(arrival a) {
