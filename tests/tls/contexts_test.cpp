@@ -13,6 +13,11 @@
 #include <asio/co_spawn.hpp>
 #include <asio/detached.hpp>
 
+#include <openssl/bio.h>
+#include <openssl/ec.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -238,4 +243,41 @@ TEST_CASE("a key with a password is refused, and nobody is asked for it") {
     const tls_files locked = site.trusting().certificate(key.chain, key.key);
     CHECK_THROWS_AS(make_tls_context(locked), error);
     CHECK(terminal.untouched());
+}
+
+TEST_CASE("tls files: a key that is not the certificate's is refused at once, and named", "[tls]") {
+    const context_site site;
+    const auto mine = site.authority.issue("me", ""), others = site.authority.issue("other", "");
+    temporary_directory files;
+    const std::string curve = files / "curve.key", chain = files / "chain.pem";
+    const auto refusal_of_files = [](const std::string& certificates, const std::string& key) {
+        std::string what;
+        try {
+            (void)make_tls_context(tls_files().certificate(certificates, key));
+        } catch (const error& e) {
+            CHECK(e.code() == errc::invalid_argument);
+            what = e.what();
+        }
+        return what;
+    };
+    CHECK(refusal_of_files(mine.chain, mine.key).empty());
+    SECTION("of another kind") {
+        const std::unique_ptr<EVP_PKEY, void (*)(EVP_PKEY*)> key(EVP_EC_gen("P-256"), &EVP_PKEY_free);
+        const std::unique_ptr<BIO, void (*)(BIO*)> to(BIO_new_file(curve.c_str(), "w"), &BIO_free_all);
+        REQUIRE(PEM_write_bio_PrivateKey(to.get(), key.get(), nullptr, nullptr, 0, nullptr, nullptr) == 1);
+        BIO_flush(to.get());
+        CHECK(refusal_of_files(mine.chain, curve) == "tls: invalid argument (" + curve +
+                                                         ": this key (id-ecPublicKey) is not that of the certificate "
+                                                         "(rsaEncryption) in " + mine.chain + ")");
+    }
+    SECTION("of the same kind") {
+        const std::string what = refusal_of_files(mine.chain, others.key);
+        CHECK(what.find(others.key + ": this key (rsaEncryption) is not that of") != std::string::npos);
+    }
+    SECTION("of a later one of the chain") {
+        std::ofstream(chain) << std::ifstream(site.authority.file()).rdbuf() << std::ifstream(mine.chain).rdbuf();
+        const std::string what = refusal_of_files(chain, mine.key);
+        CHECK(what == "tls: invalid argument (" + chain + ": the certificate of the key " + mine.key +
+                          " is number 2 of the chain, and has to be the first)");
+    }
 }
