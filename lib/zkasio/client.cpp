@@ -61,6 +61,7 @@ namespace {
 // connection proves nothing: until_known() waits for the answer to one more request.
 asio::awaitable<void> until_known(core_ptr c) {
     back_off pauses = access::make<back_off>(there(c, "connect"));
+    const auto limit = boot_clock::now() + c->options().connection_timeout();
     for (;;) {
         co_await until_connected(c, "connect", std::string());
         if (c->options().auth().empty()) {
@@ -72,6 +73,9 @@ asio::awaitable<void> until_known(core_ptr c) {
         co_await perform(c, look, r);
         const bool again =
             r.code == errc::session_expired || (r.code == condition::retryable && r.code != errc::not_connected);
+        if (again && boot_clock::now() >= limit)
+            throw error(errc::not_connected, "connect", c->server_names(),
+                        "no connection has lasted until a server had accepted the credentials");
         if (again) {
             co_await pauses.pause("connect", std::string());
             continue;
@@ -131,7 +135,7 @@ asio::awaitable<void> use_servers(core_ptr core, std::string servers) {
         throw error(errc::invalid_argument, "set_servers", list.chroot, "the chroot of a client cannot be changed");
     const auto done = std::make_shared<one_shot_state>();
     asio::dispatch(core->strand(), [core, list = std::move(list), done]() mutable {
-        core->set_servers(std::move(list));
+        done->code = core->set_servers(std::move(list));
         done->done = true;
     });
     const wait_end failed = co_await wait_for(core, done);

@@ -46,7 +46,8 @@ class zookeeper_category_impl final : public std::error_category {
             case zk_errc::ephemeral_on_local_session: return "ephemeral node on a local session";
             case zk_errc::no_watcher: return "no such watch";
             case zk_errc::reconfig_disabled: return "reconfiguration is disabled on the server";
-            case zk_errc::session_requires_sasl: return "the server requires SASL authentication";
+            case zk_errc::session_requires_sasl:
+                return "the server requires authentication (by a scheme of its setting enforce.auth.schemes, or SASL)";
             case zk_errc::quota_exceeded: return "quota exceeded";
             case zk_errc::throttled: return "throttled by the server, not executed";
         }

@@ -39,6 +39,17 @@ bool all_watched(const detail::hold& h) {
            std::all_of(h.parts.begin(), h.parts.end(), [](const hold_ptr& part) { return all_watched(*part); });
 }
 
+loss_reason end_with_lease(const std::shared_ptr<detail::core>& core, const hold_ptr& hold) noexcept {
+    auto untold = loss_reason::none;
+    if (hold->told.compare_exchange_strong(untold, loss_reason::lease_ended)) {
+        try {
+            asio::post(core->strand(), [core, hold] { core->holds().end(hold, loss_reason::lease_ended); });
+        } catch (...) {  // no memory: the strand finds out by itself
+        }
+    }
+    return hold->over();
+}
+
 }  // namespace
 
 session_hold& session_hold::operator=(session_hold&& other) noexcept {
@@ -55,15 +66,19 @@ bool session_hold::held() const noexcept {
 }
 
 boot_clock::time_point session_hold::held_until() const noexcept {
-    if (!hold_ || reason() != loss_reason::none || hold_->session->over)
-        return {};  // the strand may not have ended the hold yet
-    return hold_->session->leased_until();
+    return reason() == loss_reason::none ? hold_->session->leased_until() : boot_clock::time_point();
 }
 
+// The strand may not have ended the hold yet: it may be late, or have no thread. Who finds the lease ended ends the
+// hold for all: an answer that is read later must not extend it.
 loss_reason session_hold::reason() const noexcept {
     if (!hold_) return loss_reason::released;
-    const loss_reason why = hold_->over();
-    return why == loss_reason::none && core_->forked() ? loss_reason::forked : why;
+    if (const loss_reason why = hold_->over(); why != loss_reason::none) return why;
+    if (core_->forked()) return loss_reason::forked;
+    const detail::session_record& s = *hold_->session;
+    if (s.over) return s.over_why;
+    const bool lease_ended = hold_->confirmed.load(std::memory_order_acquire) && boot_clock::now() >= s.leased_until();
+    return lease_ended ? end_with_lease(core_, hold_) : loss_reason::none;
 }
 
 std::string session_hold::lost_path() const {

@@ -156,7 +156,7 @@ TEST_CASE("a refused credential ends the session, not the client", "[leaves]") {
 TEST_CASE("a refused credential among the options: connected() tells, though there was a session", "[leaves]") {
     auto body = [](client zk) -> asio::awaitable<void> {
         const std::string text = co_await message_of(zk.connected());
-        CHECK(text == "connect " + zk.options().servers() + ": authentication failed");
+        CHECK(text.starts_with("connect " + zk.options().servers() + ": authentication failed"));
     };
     with_client(options().auth("no-such-scheme", "x"), body);
 }

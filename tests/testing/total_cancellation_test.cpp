@@ -7,11 +7,13 @@
 #include <zkasio/error.hpp>
 #include <zkasio/testing/fake_ensemble.hpp>
 
+#include <asio/post.hpp>
 #include <asio/this_coro.hpp>
 
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
 
 using namespace zkasio;
 using namespace zkasio::test;
@@ -126,4 +128,95 @@ TEST_CASE("total cancellation: ends a read that was sent", "[testing]") {
     reading.cancel(asio::cancellation_type::total);
     ensemble.run_for(1ms);
     CHECK(reading.ended());
+}
+
+namespace {
+
+asio::awaitable<void> create_with_parents(client zk, bool& made) {
+    co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
+    create_options how;
+    how.parents(missing_parents::create_persistent);
+    const created node = co_await zk.create("/p/q/r", "data", how);
+    made = node.path == "/p/q/r";
+    const bool throws = co_await asio::this_coro::throw_if_cancelled();
+    CHECK(throws);
+}
+
+}  // namespace
+
+TEST_CASE("total cancellation: a create with parents is carried out, or leaves none of them", "[testing]") {
+    std::size_t steps = 0, complete = 0, without_effect = 0;
+    const bool cut = GENERATE(false, true);
+    for (std::size_t at = 0; at <= steps && at < 40; ++at) {
+        CAPTURE(at, cut);
+        fake_ensemble ensemble(at + 1);
+        const client zk = ensemble.client(calm());
+        bool made = false;
+        running creating(ensemble.get_executor(), create_with_parents(zk, made));
+        at_step(ensemble, steps, at, [&] {
+            creating.cancel(asio::cancellation_type::total);
+            if (cut) ensemble.cut(zk);
+        });
+        ensemble.run_for(10s);
+        ensemble.on_step(nullptr);
+        REQUIRE(creating.ended());
+        const std::error_code code = ensemble.run(creating.code());
+        CAPTURE(code.message());
+        if (made || !code) {
+            ++complete;
+            CHECK(ensemble.data("/p/q/r") == "data");
+        } else if (code == asio::error::operation_aborted) {
+            ++without_effect;
+            CHECK(ensemble.paths().empty());
+        } else {
+            CHECK(cut);
+            CHECK(code == condition::retryable);
+        }
+    }
+    CHECK(complete > 0);
+    CHECK(without_effect > 0);
+}
+
+TEST_CASE("total cancellation: a create whose parents were created waits for its connection", "[testing]") {
+    fake_ensemble ensemble;
+    const client zk = ensemble.client(calm());
+    ensemble.run(zk.connected());
+    bool made = false;
+    running creating(ensemble.get_executor(), create_with_parents(zk, made));
+    ensemble.on_step([&](std::string_view line) {
+        if (line.find("apply 0: create /p/q/r") != line.npos && ensemble.exists("/p/q"))
+            asio::post(ensemble.context(), [&] { ensemble.hold_down(zk); });
+        if (line.find("deliver 0: create /p/q ") != line.npos)
+            asio::post(ensemble.context(), [&] { ensemble.hold_down(zk); });
+    });
+    ensemble.run_for(1s);
+    ensemble.on_step(nullptr);
+    REQUIRE(ensemble.exists("/p/q"));
+    creating.cancel(asio::cancellation_type::total);
+    ensemble.run_for(1s);
+    ensemble.let_in(zk);
+    ensemble.run_for(5s);
+    REQUIRE(creating.ended());
+    const std::error_code code = ensemble.run(creating.code());
+    CAPTURE(code.message());
+    CHECK(((!code && made && ensemble.exists("/p/q/r")) || code == condition::retryable));
+}
+
+TEST_CASE("cancellation: a create with parents ends by a terminal one at each step", "[testing]") {
+    std::size_t steps = 0, cancelled = 0;
+    for (std::size_t at = 0; at <= steps && at < 40; ++at) {
+        CAPTURE(at);
+        fake_ensemble ensemble(at + 1);
+        const client zk = ensemble.client(calm());
+        bool made = false;
+        running creating(ensemble.get_executor(), create_with_parents(zk, made));
+        at_step(ensemble, steps, at, [&] { creating.cancel(); });
+        ensemble.run_for(10s);
+        ensemble.on_step(nullptr);
+        REQUIRE(creating.ended());
+        const std::error_code code = ensemble.run(creating.code());
+        if (code == asio::error::operation_aborted) ++cancelled;
+        CHECK((!code || code == asio::error::operation_aborted));
+    }
+    CHECK(cancelled > 3);
 }

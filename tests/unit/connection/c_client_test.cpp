@@ -128,7 +128,7 @@ TEST_CASE("c_client: credentials that a server refuses end the client's session 
     auto body = [&](client zk) -> asio::awaitable<void> {
         co_await until_state(zk, session_state::auth_failed);
         const std::string text = co_await message_of(zk.get("/a"));
-        CHECK(text == "get /a: authentication failed");
+        CHECK(text == "get /a: authentication failed (a credential of digest)");
         const std::size_t connections = r.server.handshakes.size();
         const std::error_code again = co_await code_of(zk.set("/a", "x"));
         CHECK(again == zk_errc::auth_failed);
@@ -158,7 +158,8 @@ TEST_CASE("c_client: a server that asks for SASL") {
     r.server.answer = [](const wire_server::request&) { return wire_server::outcome{-124, {}, true}; };
     auto body = [&](client zk) -> asio::awaitable<void> {
         const std::string text = co_await message_of(zk.get("/a"));
-        CHECK(text == "get /a: the server requires SASL authentication");
+        CHECK(text == "get /a: the server requires authentication (by a scheme of its setting enforce.auth.schemes, "
+                      "or SASL)");
     };
     r.run(r.options(), body);
 }

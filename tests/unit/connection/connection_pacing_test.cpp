@@ -75,3 +75,28 @@ TEST_CASE("pacing: a list without servers counts as one", "[pacing]") {
     fail(p, 1);
     CHECK(p.round_over());
 }
+
+TEST_CASE("pacing: connections that were useless are followed by pauses that double, for each server", "[pacing]") {
+    const int servers = GENERATE(1, 3);
+    connection_pacing p;
+    p.set_servers(static_cast<std::size_t>(servers));
+    const auto of_one_server = [&](double random) { return p.pause(random) * servers; };
+    for (int i = 0; i < 10; ++i) {
+        p.connected();
+        p.was_useless();
+    }
+    CHECK(of_one_server(0) >= 999ms);
+    CHECK(of_one_server(0.999) < 15s);
+    for (int i = 0; i < 1000; ++i) {
+        p.connected();  // a handshake resets nothing
+        p.was_useless();
+    }
+    CHECK(of_one_server(0) >= 9999ms);
+    CHECK(of_one_server(0.999) < 15001ms);
+    CHECK(p.pause_of_next_session(0) == p.pause(0));
+    p.reset();
+    CHECK(p.pause(0.999) < 10ms);
+    CHECK(p.pause_of_next_session(0) == 0ms);
+    p.was_useless();
+    CHECK(p.pause_of_next_session(0) == 0ms);  // an expired session is followed by another one at once
+}

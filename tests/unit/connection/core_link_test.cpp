@@ -428,3 +428,33 @@ TEST_CASE("core: an unanswered goodbye keeps no session from being opened for lo
     };
     r.run(body);
 }
+
+TEST_CASE("core: session_renewal::none, too, ends the session that was given up", "[core][session]") {
+    rig r(rig::quick().renewal(session_renewal::none));
+    r.server.session_timeout = 300ms;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const session first = co_await given_up_session(r, zk);
+        CHECK(zk.state() == session_state::expired);
+        r.server.reachable = true;
+        co_await r.server.until([&] { return said_goodbye(r) && r.server.backends_alive == 0; });
+        REQUIRE(r.server.opened.size() == 2);
+        CHECK(r.server.opened[1].session_id == first.id());
+        CHECK(zk.state() == session_state::expired);
+        const std::error_code code = co_await code_of(zk.get("/a"));
+        CHECK(code == errc::session_expired);
+        const close_result how = co_await zk.close();
+        CHECK(how == close_result::confirmed);
+    };
+    r.run(body);
+}
+
+TEST_CASE("core: a client that is closed takes no other servers", "[core]") {
+    rig r;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await zk.connected();
+        co_await zk.close();
+        const std::string text = co_await message_of(zk.set_servers("10.0.0.2:2181"));
+        CHECK(text == "set_servers: client closed");
+    };
+    r.run(body);
+}

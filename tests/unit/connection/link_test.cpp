@@ -92,10 +92,10 @@ TEST_CASE("link: a pause follows each attempt that has failed", "[link]") {
     const auto next = b.link.due();
     CHECK(next > now);
     CHECK(next < now + std::chrono::milliseconds(100));
-    b.backend.has_socket = true;
     b.backend.next.connection = 2;
     b.link.pump(next - std::chrono::microseconds(1));
     CHECK(b.link.attempt_began() == now);  // not yet
+    b.backend.has_socket = true;
     b.link.pump(next);
     CHECK(b.link.attempt_began() == next);
     b.loop.run();
@@ -136,4 +136,22 @@ TEST_CASE("link: a handshake that was sent may have opened a session, until ther
     CHECK(b.link.session_asked_for());
     b.link.changed(link_state::connected);
     CHECK_FALSE(b.link.session_asked_for());
+}
+
+TEST_CASE("link: one warning for each round through the servers, with all reasons", "[link]") {
+    parts_bench b(client_options("10.0.0.1,10.0.0.2,10.0.0.3"));
+    b.link.resolve();
+    auto now = boot_clock::now();
+    for (std::uint64_t attempt = 1; attempt <= 6; ++attempt) {
+        b.backend.has_socket = true;
+        b.backend.next.connection = attempt;
+        b.backend.next.timeout = std::chrono::seconds(1);
+        b.link.pump(now);
+        b.backend.has_socket = false;
+        b.link.pump(now);
+        now = b.link.due();
+    }
+    b.loop.run();
+    REQUIRE(b.lines.size() == 6);
+    CHECK(b.warnings() == 2);
 }

@@ -90,7 +90,11 @@ public:
     client_options options;
     detail::strand_type strand = asio::make_strand(loop.executor());
     std::vector<std::string> lines;
-    detail::logger log{strand, [this](std::string_view line) { lines.emplace_back(line); }};
+    std::size_t warnings() const { return warnings_; }
+    detail::logger log{strand, [this](const log_record& one) {
+                           lines.push_back(one.text());
+                           if (one.level() == log_level::warning) ++warnings_;
+                       }};
     detail::fork_mark here;
     detail::wait_table waits{log, here};
     detail::background_work background{waits};
@@ -137,6 +141,7 @@ private:
     detail::background_work& work() override { return background; }
     void later(std::function<void()> f) override { later_calls.push_back(std::move(f)); }
 
+    std::size_t warnings_ = 0;
     std::shared_ptr<void> alive_ = std::make_shared<int>();
 };
 

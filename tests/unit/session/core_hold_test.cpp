@@ -347,3 +347,52 @@ TEST_CASE("core: nothing is held of a session that is over, also before the stra
     }
     r.loop.run();
 }
+
+TEST_CASE("core: a hold whose lease has ended is over for whoever looks, before the strand has looked",
+          "[core][hold]") {
+    rig r;
+    r.server.session_timeout = 200ms;
+    const bool asks_reason_first = GENERATE(false, true);
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const session s = co_await zk.current_session();
+        const session_hold one = s.hold("/one"), part = s.hold("/part");
+        const session_hold whole = s.hold_all({one, part});
+        co_await whole.confirmed();
+        CHECK(one.reason() == loss_reason::none);
+        while (boot_clock::now() < s.leased_until()) {  // no turn of the strand in between
+        }
+        if (asks_reason_first) CHECK(one.reason() == loss_reason::lease_ended);
+        CHECK_FALSE(one.held());
+        CHECK(one.held_until() == boot_clock::time_point());
+        CHECK(one.reason() == loss_reason::lease_ended);
+        CHECK(one.lost_path() == "/one");
+        CHECK(whole.reason() == loss_reason::lease_ended);
+        // An answer that is read later does not bring it back.
+        const loss_reason why = co_await one.lost();
+        CHECK(why == loss_reason::lease_ended);
+        const session_hold next = s.hold("/next");
+        co_await next.confirmed();
+        CHECK(next.held());
+        CHECK_FALSE(one.held());
+        CHECK(one.reason() == loss_reason::lease_ended);
+    };
+    r.run(body);
+}
+
+TEST_CASE("core: a hold that no lease has covered yet is not over", "[core][hold]") {
+    rig r;
+    r.server.session_timeout = 200ms;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const session s = co_await zk.current_session();
+        const session_hold old = s.hold("/old");
+        co_await old.confirmed();
+        while (boot_clock::now() < s.leased_until()) {
+        }
+        const session_hold young = s.hold("/young");
+        CHECK(young.reason() == loss_reason::none);
+        CHECK_FALSE(young.held());
+        co_await young.confirmed();
+        CHECK(young.held());
+    };
+    r.run(body);
+}

@@ -115,10 +115,13 @@ void core::add_hold(const hold_ptr& h) {
     holds_.add(h);
 }
 
-void core::set_servers(server_list servers) {
+std::error_code core::set_servers(server_list servers) {
+    if (forked()) return errc::forked;
+    if (closing_ != closing::no) return errc::client_closed;
     read_only_.set_servers(servers);
     link_.set_servers(std::move(servers));
-    if (closing_ == closing::no && !sessions_.is_final()) link_.resolve();
+    if (wants_connection()) link_.resolve();
+    return {};
 }
 
 void core::run_in_background(asio::awaitable<void> task) {
@@ -166,7 +169,9 @@ std::shared_ptr<const void> core::begin_work() {
 
 // ------------------------------------------------------------------------------------ what its parts ask and tell
 
-bool core::wants_connection() { return !left_behind() && closing_ == closing::no && !sessions_.is_final(); }
+bool core::wants_connection() {
+    return !left_behind() && closing_ == closing::no && (!sessions_.is_final() || link_.has_former());
+}
 
 std::error_code core::refusal(const session_record* pinned) const {
     if (forked()) return errc::forked;
@@ -192,6 +197,7 @@ void core::request_waits() {
 // turn began (fact 25). Failed writes are transactions too, but only success is beyond doubt.
 void core::request_answered(const request& what, const reply& r, time_point sent, time_point now) {
     session_record& s = *sessions_.current();
+    if (!r.sent) link_.answered();
     if (!r.code && is_write(what)) {
         s.lease.write_answered(sent, now);
         holds_.lease_changed(s);
@@ -223,7 +229,7 @@ void core::on_link(link_state s) noexcept {
         case link_state::connected: return link_up();
         case link_state::disconnected: return link_down();
         case link_state::expired: return sessions_.expired();
-        case link_state::auth_failed: return sessions_.refused();
+        case link_state::auth_failed: return sessions_.refused(auth_);
     }
 }
 
@@ -246,7 +252,24 @@ void core::link_down() {
     requests_.disconnected(now);
     holds_.disconnected(*sessions_.current());
     sessions_.disconnected(now);
+    warn_of_useless_connections();
     requests_.feeds_disconnected();
+}
+
+// What the library sends first, before all requests, are the watches of the session in one request.
+void core::warn_of_useless_connections() {
+    constexpr int many = 5;
+    const int useless = link_.useless_connections();
+    if (std::exchange(warned_of_useless_connections_, useless >= many) || useless < many) return;
+    std::string text = std::to_string(useless) +
+                       " connections in a row have ended before any request was answered; the next ones follow at "
+                       "growing pauses";
+    if (requests_.watches() > 0)
+        text += "; " + std::to_string(requests_.watches()) + " watches, with paths of " +
+                std::to_string(requests_.watched_bytes()) +
+                " bytes, are set again in one request at the beginning of each: is it larger than the servers' "
+                "jute.maxbuffer?";
+    log_.warn(text, {{"reason", link_.last_failure()}});
 }
 
 // ------------------------------------------------------------------------------------------- a read-only server

@@ -84,7 +84,7 @@ public:
     /// Ends the request or the wait with this id, with operation_aborted.
     void cancel(op_id id, sent_writes writes = sent_writes::are_left);
     void add_hold(const hold_ptr& h);
-    void set_servers(server_list servers);
+    std::error_code set_servers(server_list servers);  ///< errc::client_closed, errc::forked
     void run_in_background(asio::awaitable<void> task);
     /// As run_in_background(), for a task that is not meant to end: client::idle() does not wait for it. Closing
     /// cancels the task, and waits for its end. False: no task begins any more.
@@ -157,6 +157,7 @@ private:
     void log_library(std::string_view line) const noexcept;
     void link_up();
     void link_down();
+    void warn_of_useless_connections();
     void begin_turn(time_point now);
     void schedule_flush();
     void post_flush(std::size_t seen, int passes);
@@ -166,6 +167,7 @@ private:
     time_point due(time_point now);
 
     void begin_task(asio::awaitable<void> task, std::shared_ptr<background_work::piece> work);
+    void warn_once(std::atomic<bool>& warned, const char* text);
 
     // core_end.cpp
     void end_session();
@@ -196,7 +198,7 @@ private:
     time_point timer_at_ = time_point::max();
     time_point last_turn_{};
     bool flush_scheduled_ = false;
-    void warn_once(std::atomic<bool>& warned, const char* text);
+    bool warned_of_useless_connections_ = false;
 
     closing closing_ = closing::no;
     bool hands_over_ = false;

@@ -22,7 +22,8 @@ void core::end_session() {
     sessions_.current()->over.store(true, std::memory_order_release);
     link_.retire();
     // Before any callback: one of them may make the link open its backend.
-    if (auto former = sessions_.take_former(); former && renew) link_.end_first(std::move(*former));
+    if (auto former = sessions_.take_former(); former && closing_ == closing::no)
+        link_.end_first(std::move(*former));
     const session_record_ptr ended = sessions_.renew();
     // Collected before any callback: requests that the callbacks submit belong to the next session.
     const std::vector<op_id> over = requests_.of_this_session(renew);
@@ -43,6 +44,7 @@ void core::end_session() {
     } else {
         requests_.feeds().closed(code);
         link_.stop_resolving();
+        if (link_.has_former()) link_.resolve();  // its nodes are not to outlive what this client believes
     }
 }
 
@@ -66,6 +68,7 @@ void core::begin_close() {
     close_deadline_ = clock::now() + options_.close_timeout();
 
     session_record& s = *sessions_.current();
+    s.over_why = loss_reason::closed;
     s.over.store(true, std::memory_order_release);
     holds_.end_all(s, loss_reason::closed);
     requests_.end_watches(errc::client_closed);
@@ -167,6 +170,7 @@ bool core::left_behind() {
     read_only_.retire();
     link_.retire();
     session_record& s = *sessions_.current();
+    s.over_why = loss_reason::forked;
     s.over.store(true, std::memory_order_release);
     sessions_.publish(session_state::closed,
                       "this is a child process; the session goes on in the one that has forked it");

@@ -4,6 +4,8 @@
 #include <zkasio/detail/seam/backend.hpp>
 
 #include <algorithm>
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -25,6 +27,15 @@ public:
         std::vector<add_auth_request> all;
         for (const auth_info& a : known_) all.push_back({a.scheme(), a.credential()});
         return all;
+    }
+
+    /// "digest, x509": the schemes of the credentials, each once.
+    std::string schemes() const {
+        std::set<std::string> all;
+        for (const auth_info& a : known_) all.insert(a.scheme());
+        std::string text;
+        for (const std::string& one : all) text += (text.empty() ? "" : ", ") + one;
+        return text;
     }
 
     /// How many credentials were given to the backend by client::add_auth() and are not known to be accepted.

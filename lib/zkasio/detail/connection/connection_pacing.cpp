@@ -8,11 +8,23 @@ namespace zkasio::detail {
 using namespace std::chrono_literals;
 
 connection_pacing::duration connection_pacing::pause_after(int failed, int servers, double random) noexcept {
-    constexpr auto within_a_round = 5ms, first_round = 25ms, longest = 1000ms;
+    constexpr auto within_a_round = 5ms, first_round = 25ms, at_most = 1000ms;
     const int rounds = failed / servers;
     const auto doubled = first_round * (1 << std::clamp(rounds - 1, 0, 10));
-    const auto base = rounds == 0 ? within_a_round : std::min<std::chrono::milliseconds>(doubled, longest);
+    const auto base = rounds == 0 ? within_a_round : std::min<std::chrono::milliseconds>(doubled, at_most);
     return std::chrono::duration_cast<duration>(base * (0.5 + random));
+}
+
+// No jitter downwards: what is promised to the servers is a rate.
+connection_pacing::duration connection_pacing::pause_after_useless(double random) const noexcept {
+    constexpr duration first = 25ms;
+    if (useless_ == 0) return duration::zero();
+    const duration of_one = std::min(first * (1 << std::min(useless_ - 1, 10)), longest);
+    return std::chrono::duration_cast<duration>(of_one / servers_ * (1 + random / 2));
+}
+
+connection_pacing::duration connection_pacing::pause(double random) const noexcept {
+    return std::max(pause_after(failed_, servers_, random), pause_after_useless(random));
 }
 
 connection_pacing::duration connection_pacing::attempt_limit(duration session_timeout) const noexcept {

@@ -2,6 +2,7 @@
 
 #include <zkasio/clock.hpp>
 
+#include <chrono>
 #include <cstddef>
 
 namespace zkasio::detail {
@@ -14,13 +15,27 @@ public:
     /// The number of servers in the list, which is tried in rounds; at least 1.
     void set_servers(std::size_t count) noexcept { servers_ = static_cast<int>(count > 0 ? count : 1); }
 
-    /// There is a connection, or the next attempt is for another session.
-    void reset() noexcept { failed_ = unanswered_handshakes_ = 0; }
+    /// A handshake was answered. That alone proves little: a server may answer it, hang up, and do so again.
+    void connected() noexcept { failed_ = unanswered_handshakes_ = 0; }
+    /// A server has answered a request, or there are other servers now.
+    void reset() noexcept { failed_ = unanswered_handshakes_ = useless_ = 0; }
     void attempt_failed() noexcept { ++failed_; }
+    /// A connection, or a session, has ended before a server has answered a request.
+    void was_useless() noexcept { ++useless_; }
+    int useless() const noexcept { return useless_; }
     void handshake_unanswered() noexcept { ++unanswered_handshakes_; }
 
-    /// The pause before an attempt: short in the first round of the list, then ever longer. @param random [0, 1).
-    duration pause(double random) const noexcept { return pause_after(failed_, servers_, random); }
+    /// A connection that has lasted so long was of use, even if nothing was asked for.
+    static constexpr duration longest = std::chrono::seconds(10);
+
+    /// The pause before an attempt: short in the first round of the list, then ever longer, up to a second. After
+    /// connections that were useless it doubles up to `longest` for each server: each of them costs the servers a
+    /// handshake, which is a write if it opens a session. @param random [0, 1).
+    duration pause(double random) const noexcept;
+    /// The pause before a session that follows another one: none, unless several were useless in a row.
+    duration pause_of_next_session(double random) const noexcept {
+        return useless_ > 1 ? pause_after_useless(random) : duration::zero();
+    }
     /// The pause before names that had no address are looked up again.
     duration look_up_pause(double random) const noexcept { return pause_after(failed_, 1, random); }
 
@@ -34,9 +49,11 @@ public:
 
 private:
     static duration pause_after(int failed, int servers, double random) noexcept;
+    duration pause_after_useless(double random) const noexcept;
 
     int servers_ = 1;
-    int failed_ = 0, unanswered_handshakes_ = 0;  // since the last reset
+    int failed_ = 0, unanswered_handshakes_ = 0;  // since the last connection
+    int useless_ = 0;                             // since the last reset
 };
 
 }  // namespace zkasio::detail

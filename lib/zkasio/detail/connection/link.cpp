@@ -47,6 +47,8 @@ void link::stop_resolving() {
 void link::set_servers(server_list servers) {
     servers_.hosts = std::move(servers.hosts);
     failed_attempts_ = 0;
+    failures_of_round_.clear();
+    pacing_.reset();
     const std::lock_guard lock(names_mutex_);
     servers_.text = std::move(servers.text);
 }
@@ -127,15 +129,27 @@ void link::changed(link_state s) {
     assert(backend_);
     state_ = s;
     if (s == link_state::connected) {
-        pacing_.reset();
+        pacing_.connected();
+        of_use_ = false;
         failed_attempts_ = 0;
+        failures_of_round_.clear();
         attempt_deadline_ = time_point::max();
         session_asked_for_ = false;
         last_failure_.clear();
     } else if (s == link_state::disconnected) {
         last_failure_ = backend_->last_failure();
         connect_not_before_ = {};
+        connection_over();
+    } else {
+        pacing_.was_useless();  // the handshake was answered with a refusal
     }
+}
+
+void link::connection_over() {
+    if (clock::now() - attempt_began_ >= connection_pacing::longest)
+        pacing_.reset();
+    else if (!of_use_)
+        pacing_.was_useless();
 }
 
 std::string link::why_not_connected() const {
@@ -208,7 +222,7 @@ void link::pump(time_point now) {
         more_to_read_ = false;  // not before: post() may throw, and no event would follow
     }
     if (has_socket_ && !backend_->has_socket()) attempt_failed(now, attempt_deadline_ == time_point::max());
-    if (!has_socket_ && now < connect_not_before_) {
+    if (!has_socket_ && !backend_->has_socket() && now < connect_not_before_) {
         socket_->close();
         backend_deadline_ = connect_not_before_;
         return;
@@ -240,12 +254,22 @@ void link::attempt_failed(time_point now, bool was_up) {
     has_socket_ = false;
     pacing_.attempt_failed();
     if (const std::string why = backend_->last_failure(); !why.empty()) last_failure_ = why;
-    if (!was_up) log_.warn("cannot connect: " + last_failure_, {{"reason", last_failure_}});
+    if (!was_up) note_failure();
     connect_not_before_ = now + pacing_.pause(jitter());
     // A whole round without success: the addresses of the names may have changed.
     const bool has_names = std::any_of(servers_.hosts.begin(), servers_.hosts.end(),
                                        [](const host_port& h) { return !is_numeric(h.host); });
     if (pacing_.round_over() && has_names && resolve_at_ == time_point::max()) resolve_at_ = connect_not_before_;
+}
+
+// One warning for a round through the list, with all that was met: a server that is down while the others serve is
+// worth no more than a line of information.
+void link::note_failure() {
+    if (failures_of_round_.find(last_failure_) == std::string::npos)
+        failures_of_round_ += (failures_of_round_.empty() ? "" : "; ") + last_failure_;
+    const bool round_over = failed_attempts_ % std::max<std::size_t>(endpoints_.size(), 1) == 0;
+    const std::string why = round_over ? std::exchange(failures_of_round_, {}) : last_failure_;
+    log_.log(round_over ? log_level::warning : log_level::info, "cannot connect: " + why, {{"reason", why}});
 }
 
 link::time_point link::due() const noexcept {
@@ -268,8 +292,7 @@ void link::retire() {
     attempt_connection_ = 0;
     attempt_deadline_ = backend_deadline_ = former_deadline_ = time_point::max();
     former_at_ = former_stage::none;
-    connect_not_before_ = {};
-    pacing_.reset();
+    connect_not_before_ = clock::now() + pacing_.pause_of_next_session(jitter());
 }
 
 // -------------------------------------------------------------------------------------- the end of a former session
@@ -282,14 +305,17 @@ bool link::takes_for_former(link_state s) noexcept {
         case link_state::connected:
             former_at_ = former_stage::resumed;
             attempt_deadline_ = time_point::max();
+            of_use_ = false;
             break;
         case link_state::disconnected:
             if (former_at_ == former_stage::gone) break;
             former_at_ = former_stage::resuming;
             former_deadline_ = time_point::max();
             last_failure_ = backend_->last_failure();
+            connection_over();
             break;
         case link_state::expired:
+            pacing_.was_useless();
             owner_.former_session_over();
             former_at_ = former_stage::gone;
             break;

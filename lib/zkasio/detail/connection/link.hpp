@@ -15,6 +15,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace zkasio::detail {
@@ -88,6 +89,12 @@ public:
     // ------------------------------------------------------------------------------------------- told by the owner
     /// Takes the state that the backend has reported, before any other part reacts to it.
     void changed(link_state s);
+    /// A server has answered a request: the connection is of use.
+    void answered() noexcept {
+        if (!std::exchange(of_use_, true)) pacing_.reset();
+    }
+    /// How many connections in a row have ended before a request was answered.
+    int useless_connections() const noexcept { return pacing_.useless(); }
 
     // -------------------------------------------------------------------------------------------------- turns
     /// May call a user's function: to be called before a turn.
@@ -121,6 +128,7 @@ public:
     void end_first(session_credentials former);
     /// Takes the state that the backend has reported, if the backend is the former session's. False: it is not.
     bool takes_for_former(link_state s) noexcept;
+    bool has_former() const noexcept { return former_.has_value(); }
     bool is_of_former() const noexcept { return former_at_ != former_stage::none; }
 
 private:
@@ -136,6 +144,8 @@ private:
     void resolved(std::vector<server_address> servers, const std::string& failure);
     bool open(std::vector<server_address> servers);
     void attempt_failed(time_point now, bool was_up);
+    void note_failure();
+    void connection_over();
     void read_answer_to_goodbye();
     bool pump_former(time_point now);
     bool is_final() const noexcept { return state_ == link_state::expired || state_ == link_state::auth_failed; }
@@ -153,7 +163,9 @@ private:
     std::unique_ptr<detail::backend> backend_;
     link_state state_ = link_state::disconnected;
     connection_pacing pacing_;
+    bool of_use_ = false;  // the connection; only if it is not, its end adds to the next pause
     std::size_t failed_attempts_ = 0;
+    std::string failures_of_round_;  // reasons, each once
     std::string last_failure_;
     bool session_asked_for_ = false;
     bool more_to_read_ = false;

@@ -72,7 +72,10 @@ void read_only_link::retire() {
 void read_only_link::on_reply(op_id id, reply&& r) noexcept {
     // This connection and its session have ended, and those of the client have not: the reads are sent again.
     if (r.sent && r.code == condition::session_ended) r.code = zk_errc::connection_loss;
-    if (!r.sent) losses_ = 0;
+    if (!r.sent) {
+        losses_ = 0;
+        link_.answered();
+    }
     owner_.on_reply(id, std::move(r));
 }
 

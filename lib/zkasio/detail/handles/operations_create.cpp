@@ -9,9 +9,15 @@
 #include <zkasio/detail/handles/throw_error.hpp>
 #include <zkasio/path.hpp>
 #include <zkasio/error.hpp>
+#include <zkasio/lost_each_time.hpp>
+
+#include <asio/cancellation_state.hpp>
+#include <asio/error.hpp>
+#include <asio/this_coro.hpp>
 
 #include <algorithm>
 #include <array>
+#include <exception>
 #include <utility>
 
 namespace zkasio {
@@ -41,17 +47,42 @@ asio::awaitable<created> operations::impl::create(operations on, std::string pat
     if (options.is_protected())
         co_return co_await create_protected(on, std::move(path), std::move(content), std::move(options));
 
-    // Parents that are containers may be removed again between their creation and the child's.
-    for (int attempt = 0;; ++attempt) {
-        reply r;
-        co_await perform(on.core_, c, r);
-        if (r.code != zk_errc::no_node || options.parents() == missing_parents::fail || attempt == 10) {
-            throw_if_failed(r, "create", path);
-            co_return take_created(std::move(r));
+    reply r;
+    co_await perform(on.core_, c, r);
+    if (r.code == zk_errc::no_node && options.parents() != missing_parents::fail) {
+        // Once a parent was created, a total cancellation has come too late to be without effect: so it ends nothing
+        // from here on. The other kinds do, see create_with_parents().
+        const bool throws = co_await asio::this_coro::throw_if_cancelled();
+        const asio::cancellation_state state = co_await asio::this_coro::cancellation_state;
+        if (throws && state.cancelled() != asio::cancellation_type::none)
+            throw error(asio::error::operation_aborted, "create", path);
+        co_await asio::this_coro::throw_if_cancelled(false);
+        std::exception_ptr failed;
+        try {
+            c.what = std::move(*r.asked);
+            co_await create_with_parents(on, path, options, c, r);
+        } catch (...) {
+            failed = std::current_exception();
         }
+        co_await asio::this_coro::throw_if_cancelled(throws);
+        if (failed) std::rethrow_exception(failed);
+    }
+    throw_if_failed(r, "create", path);
+    co_return take_created(std::move(r));
+}
+
+// @param c the create, whose parent was missing; @param r its reply.
+asio::awaitable<void> operations::impl::create_with_parents(operations on, std::string path, create_options options,
+                                                            command& c, reply& r) {
+    // Parents that are containers may be removed again between their creation and the child's.
+    for (int attempt = 0; attempt < 10; ++attempt) {
         co_await create_parents(on, path, options);
-        c.what = std::move(*r.asked);
+        c.begun = true;
         bind(on, c);
+        r = reply();
+        co_await perform(on.core_, c, r);
+        if (r.code != zk_errc::no_node) co_return;
+        c.what = std::move(*r.asked);
     }
 }
 
@@ -61,10 +92,17 @@ asio::awaitable<void> operations::impl::create_parents(operations on, std::strin
     std::vector<std::string> missing;
     for (std::string p(parent_path(path)); p.size() > 1; p = std::string(parent_path(p))) missing.push_back(p);
     std::size_t i = 0;
+    bool begun = false;
     while (i < missing.size()) {
+        // A cancellation that came between two requests: no await throws it here.
+        const asio::cancellation_state state = co_await asio::this_coro::cancellation_state;
+        const auto ends = asio::cancellation_type::terminal | asio::cancellation_type::partial;
+        if ((state.cancelled() & ends) != asio::cancellation_type::none)
+            throw error(asio::error::operation_aborted, "create parent", missing[i], {}, begun);
         command c;
         c.what = create_request{
             missing[i], {}, options.acl(), containers ? create_mode::container : create_mode::persistent};
+        c.begun = begun;
         bind(on, c);
         reply r;
         co_await perform(on.core_, c, r);
@@ -75,6 +113,7 @@ asio::awaitable<void> operations::impl::create_parents(operations on, std::strin
         // An unknown outcome does no harm here: the next step finds out.
         const bool unknown = r.sent && r.code != asio::error::operation_aborted && r.code == condition::retryable;
         if (r.code != zk_errc::node_exists && !unknown) throw_if_failed(r, "create parent", missing[i]);
+        begun = begun || !r.code;
         if (i == 0) co_return;
         --i;
     }
@@ -115,7 +154,7 @@ asio::awaitable<created> operations::impl::create_protected(operations on, std::
     }
     options.protection(false);
     back_off pauses = access::make<back_off>(on.core_);
-    for (;;) {
+    for (int lost = 1;; ++lost) {
         const std::string id = new_protection_id();
         const std::string name = join_path(parent, protection_prefix(id) + std::string(node_name(path)));
         std::error_code failed;
@@ -135,6 +174,7 @@ asio::awaitable<created> operations::impl::create_protected(operations on, std::
             }
             if (found) co_return *found;
             if (!search_failed) {  // there is no node
+                if (lost == most_lost_writes) throw lost_each_time("create", path, name.size() + data.size());
                 co_await pauses.pause();
                 continue;
             }

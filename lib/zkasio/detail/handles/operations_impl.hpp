@@ -67,6 +67,8 @@ struct operations::impl {
 
     // operations_create.cpp
     static asio::awaitable<void> create_parents(operations on, std::string path, create_options options);
+    static asio::awaitable<void> create_with_parents(operations on, std::string path, create_options options,
+                                                     detail::command& c, detail::reply& r);
     static asio::awaitable<created> create_protected(operations on, std::string path, std::string data,
                                                      create_options options);
     static asio::awaitable<void> remove_protected(operations on, std::string parent, std::string id);

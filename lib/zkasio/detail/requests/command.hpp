@@ -35,6 +35,7 @@ struct command {
     std::error_code expected;  ///< a code that is no failure
     bool again = false;         ///< a repetition: the request was sent before, and has failed
     bool patient = false;       ///< see session::patient()
+    bool begun = false;  ///< the operation has had an effect: a total cancellation does not take this write back
     no_quorum without_quorum = no_quorum::waits;
     std::uint64_t connection = 0;  ///< of a node_feed: sent on this connection or not at all; 0: on any
 };

@@ -96,6 +96,7 @@ request_table::entry& request_table::insert(op_id id, time_point now, command&& 
     e.what.emplace(std::move(c.what));
     e.pinned = std::move(c.pinned);
     e.patient = c.patient;
+    e.begun = c.begun;
     e.without_quorum = c.without_quorum;
     e.watch = std::move(c.watch);
     e.expected = c.expected;
@@ -167,7 +168,7 @@ void request_table::cancel(op_id id, sent_writes writes) {
     if (it == entries_.end() || !std::holds_alternative<request_receiver>(it->second.to)) return;
     entry& e = it->second;
     const bool under_way = e.at == stage::under_way;
-    if (under_way && writes == sent_writes::go_on && e.what && is_write(*e.what)) return;
+    if ((under_way || e.begun) && writes == sent_writes::go_on && e.what && is_write(*e.what)) return;
     reply r;
     r.code = asio::error::operation_aborted;
     r.sent = under_way && is_write(*e.what);

@@ -138,6 +138,7 @@ public:
     // ------------------------------------------------------------------------------------------------------ watches
     void leave_watch(const watch_ptr& w);
     std::size_t watches() const noexcept { return watches_.size(); }
+    std::size_t watched_bytes() const noexcept { return watches_.path_bytes(); }  ///< set again with a connection
     /// The server has forgotten all watches: their waiters complete with `code`.
     void end_watches(std::error_code code);
 
@@ -204,6 +205,7 @@ private:
         bool until_certain = false, urgent = false;
         bool unconfirmed = false;  // counted in auth_list::unconfirmed
         bool patient = false;      // see session::patient()
+        bool begun = false;        // see command::begun
         no_quorum without_quorum = no_quorum::waits;
         bool by_read_only = false;  // under way to a read-only server, or answered by it
     };

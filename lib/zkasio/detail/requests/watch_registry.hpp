@@ -109,6 +109,7 @@ public:
 
     bool live(const std::string& path, watch_kind kind) const;
     std::size_t size() const noexcept { return entries_.size(); }
+    std::size_t path_bytes() const noexcept { return path_bytes_; }  ///< of the watches that outlive a connection
 
 private:
     struct entry {

@@ -29,6 +29,7 @@ struct hold {
     std::vector<std::weak_ptr<hold>> composites;  // strand: the holds of which this is a part
     std::atomic<loss_reason> reason{loss_reason::none};  // written on the strand, read anywhere
     std::atomic<loss_reason> told{loss_reason::none};    // written and read anywhere; `reason` follows a little later
+    std::atomic<bool> confirmed{false};  // the lease has covered it: from then on its end is the end of the hold
     std::atomic<const own_node*> lost_node{nullptr};     // of this or of a part; set before `reason`, and before `told`
     // Of a hold on one node: when the latest heartbeat was sent that has found the node; at first when the hold began.
     // Written on the strand, read anywhere.

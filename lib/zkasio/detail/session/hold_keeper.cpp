@@ -101,7 +101,10 @@ void hold_keeper::disconnected(session_record& s) {
 }
 
 void hold_keeper::confirm(session_record& s) {
-    for (const auto& [number, h] : std::exchange(s.unconfirmed, {})) waits_.fire(renewed_of(h));
+    for (const auto& [number, h] : std::exchange(s.unconfirmed, {})) {
+        h->confirmed.store(true, std::memory_order_release);
+        waits_.fire(renewed_of(h));
+    }
 }
 
 void hold_keeper::lease_changed(session_record& s) {

@@ -106,10 +106,12 @@ void session_keeper::expired() {
     ending_ = {errc::session_expired, "session " + session_id_text(record_->session_id) + " has expired"};
 }
 
-void session_keeper::refused() {
+void session_keeper::refused(const auth_list& auth) {
     only_former_ = false;
     given_up_ = std::max(given_up_, record_->lease.session_timeout());  // servers hang up, and do not end it
-    ending_ = {zk_errc::auth_failed, "a server has refused a credential"};
+    const std::string schemes = auth.schemes();
+    ending_ = {zk_errc::auth_failed,
+               "a server has refused a credential" + (schemes.empty() ? "" : ", of add_auth() or of " + schemes)};
 }
 
 session_keeper::time_point session_keeper::presumed_expiry() const noexcept {

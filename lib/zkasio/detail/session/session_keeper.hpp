@@ -48,7 +48,7 @@ public:
     void read_only_up(const std::string& server);
     void read_only_down();
     void expired();
-    void refused();
+    void refused(const auth_list& auth);
     /// Only a server can say that a session has expired. Without a connection (fact 26), the session is presumed
     /// expired after 4/3 of its timeout.
     void presume_expired(time_point now);

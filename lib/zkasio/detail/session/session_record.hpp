@@ -25,6 +25,7 @@ struct session_record {
     std::atomic<std::int64_t> timeout_ms{0};
     std::atomic<boot_clock::rep> lease_end{0};
     std::atomic<bool> over{false};
+    std::atomic<loss_reason> over_why{loss_reason::session_expired};  // set before `over`
 
     detail::lease lease;
     one_shot_ptr ended = std::make_shared<one_shot_state>();

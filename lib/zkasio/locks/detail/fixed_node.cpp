@@ -1,6 +1,7 @@
 #include <zkasio/locks/detail/fixed_node.hpp>
 
 #include <zkasio/error.hpp>
+#include <zkasio/lost_each_time.hpp>
 #include <zkasio/recipe/retry_until_certain.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
@@ -51,6 +52,7 @@ asio::awaitable<std::optional<std::int64_t>> fixed_node_attempt::created(
     std::function<asio::awaitable<std::int64_t>()> create) {
     back_off pauses = toolbox(on_).make_back_off();
     std::optional<std::int64_t> czxid;
+    int times_lost = 0;
     for (bool again = true; again;) {
         bool lost = false;
         again = false;
@@ -63,11 +65,16 @@ asio::awaitable<std::optional<std::int64_t>> fixed_node_attempt::created(
             const bool taken = e.code() == zk_errc::node_exists;
             if (!e.outcome_unknown()) uncertain_ = false;
             if (!lost && !taken && !again) throw;
+            if (!lost) times_lost = 0;
         }
         if (lost) {
             const std::optional<node_stat> there = co_await find_fixed_node(on_, path_);
             if (there && there->ephemeral_owner == on_.id()) czxid = there->czxid;
             again = !there;  // the create was not carried out
+            if (again && ++times_lost == most_lost_writes) {
+                uncertain_ = false;
+                throw lost_each_time("create", path_, 0);
+            }
         }
         if (again) co_await pauses.pause();
     }

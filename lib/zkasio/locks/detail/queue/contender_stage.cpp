@@ -53,6 +53,7 @@ constexpr stage_transition table[] = {
     {creation_lost, creation_found},
     {creation_lost, creating},  // there was no node
     {creation_lost, waiting_for_bodies},
+    {creation_lost, throttled},  // nor was there one the last time
     {creation_lost, abandoned_searching},
     {creation_lost, left},
     {creation_found, waiting},

@@ -109,9 +109,14 @@ void lost_creates::not_found(const lost& l, const std::exception_ptr& failed) {
     const contender_ptr& c = l.who;
     queue_.stop_expecting_node(prefix_of(l));
     if (failed && !queue_.over() && !c->path.empty()) queue_.tools().ensure_removed(c->path);  // G37: of a found node
+    const bool was_made = !c->path.empty();  // and is gone
     c->path.clear();
-    queue_.creation().after_detour(
-        c, queue_.over() ? queue_.ended("acquire", queue_.directory()) : fresh_copy_of(failed));
+    if (queue_.over())
+        queue_.creation().after_detour(c, queue_.ended("acquire", queue_.directory()));
+    else if (failed || was_made)
+        queue_.creation().after_detour(c, fresh_copy_of(failed));
+    else
+        queue_.creation().after_loss(c);
     queue_.reconsider();  // G17: a contender that has seen the node in a listing, and not followed it, looks again
 }
 

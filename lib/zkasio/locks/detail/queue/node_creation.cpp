@@ -3,9 +3,13 @@
 #include <zkasio/locks/detail/directory.hpp>
 #include <zkasio/locks/detail/queue/lock_queue.hpp>
 #include <zkasio/locks/detail/queue/server_answers.hpp>
+#include <zkasio/lost_each_time.hpp>
 #include <zkasio/path.hpp>
 #include <zkasio/recipe/fresh_copy_of.hpp>
 
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -43,6 +47,20 @@ void node_creation::after_detour(const contender_ptr& c, std::exception_ptr fail
     queue_.create_node(c);
 }
 
+void node_creation::after_loss(const contender_ptr& c) {
+    if (has_given_up(c->now()) || ++c->creates_lost == 1) return after_detour(c);
+    // Where no time passes, as in a simulation, many cuts in a row say nothing of the create.
+    const bool pauses_were_made = boot_clock::now() - c->since >= std::chrono::milliseconds(100);
+    if (c->creates_lost < most_lost_writes || !pauses_were_made) {
+        c->creates_lost = std::min<std::uint8_t>(c->creates_lost, most_lost_writes);
+        return after_pause(c);
+    }
+    const std::string& path = queue_.directory();
+    const std::size_t name = queue_.names().prefix(queue_.names().new_id(), c->asked.kind).size() + 1;
+    const std::size_t bytes = path.size() + name + c->asked.spec->data.size();
+    queue_.fail(c, std::make_exception_ptr(lost_each_time("create a node below", path, bytes)));
+}
+
 void node_creation::answered(const contender_ptr& c) {
     created node;
     std::exception_ptr failed;
@@ -57,6 +75,7 @@ void node_creation::answered(const contender_ptr& c) {
     if (queue_.over()) return queue_.fail(c, queue_.ended("acquire", queue_.directory()));
     if (answer == create_answer::created) {
         pauses_.reset();
+        c->creates_lost = 0;
         return queue_.node_created(c, node);
     }
     if (answer == create_answer::lost) return lost_.add(c, std::move(id));

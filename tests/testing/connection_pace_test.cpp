@@ -1,0 +1,287 @@
+// How often clients connect to servers that accept and hang up, in the ensemble's time, counted by the servers.
+
+#include "support/catch.hpp"
+#include "support/texts.hpp"
+
+#include <zkasio/client.hpp>
+#include <zkasio/coroutines/result.hpp>
+#include <zkasio/coroutines/timeout.hpp>
+#include <zkasio/election/candidate.hpp>
+#include <zkasio/election/leader_election.hpp>
+#include <zkasio/error.hpp>
+#include <zkasio/locks/mutex.hpp>
+#include <zkasio/locks/semaphore.hpp>
+#include <zkasio/locks/unfair_mutex.hpp>
+#include <zkasio/testing/fake_ensemble.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+using namespace zkasio;
+using namespace zkasio::test;
+using namespace std::chrono_literals;
+using zkasio::testing::fake_ensemble;
+
+namespace {
+
+// When the servers have answered a handshake.
+class handshakes {
+public:
+    handshakes(fake_ensemble& e, const client& zk) : ensemble_(e), zk_(zk) {}
+    void look() {
+        while (times_.size() < ensemble_.traffic(zk_).connections) times_.push_back(ensemble_.now());
+    }
+    // At most one of them in `window`, from then on.
+    using choice = std::function<bool(std::size_t attempt, fake_ensemble::duration since_first)>;
+    bool spaced(fake_ensemble::duration window, const choice& counts) const {
+        for (std::size_t i = 1; i < times_.size(); ++i)
+            if (counts(i - 1, times_[i - 1] - times_.front()) && times_[i] - times_[i - 1] < window) return false;
+        return true;
+    }
+    std::size_t count() const { return times_.size(); }
+
+private:
+    fake_ensemble& ensemble_;
+    const client& zk_;
+    std::vector<fake_ensemble::duration> times_;
+};
+
+void check_pace(const handshakes& seen) {
+    INFO(seen.count());
+    CHECK(seen.count() > 10);
+    CHECK(seen.count() < 80);
+    CHECK(seen.spaced(1s, [](std::size_t attempt, fake_ensemble::duration) { return attempt >= 10; }));
+    CHECK(seen.spaced(10s, [](std::size_t, fake_ensemble::duration since) { return since > 1min; }));
+}
+
+}  // namespace
+
+TEST_CASE("pace: a server that answers the handshake and hangs up is asked ever more rarely", "[pace][numbers]") {
+    fake_ensemble ensemble;
+    texts lines;
+    client zk = ensemble.client(client_options("zk").session_timeout(10s).log(
+        [&](std::string_view line) { lines.emplace_back(line); }, log_level::warning));
+    ensemble.run(zk.connected());
+    const bool asks = GENERATE(false, true);
+    handshakes seen(ensemble, zk);
+    ensemble.on_step([&](std::string_view) { seen.look(); });
+    ensemble.hang_up(zk);
+    seen.look();
+    if (asks) {
+        ensemble.run([&]() -> asio::awaitable<void> {
+            const auto failed = co_await as_result(zk.get("/"));
+            CHECK_FALSE(failed.has_value());
+        });
+    }
+    ensemble.run_for(5min);
+    check_pace(seen);
+    const auto told = std::count_if(lines.begin(), lines.end(), [](const std::string& line) {
+        return line.starts_with("5 connections in a row have ended before any request was answered");
+    });
+    CHECK(told == 1);
+    // An answer ends the pace.
+    ensemble.let_in(zk);
+    ensemble.run([&]() -> asio::awaitable<void> {
+        const auto first = co_await as_result(zk.exists("/"));  // the session has ended during a pause, perhaps
+        if (!first) co_await zk.exists("/");
+    }, 1min);
+    const auto before = ensemble.now();
+    ensemble.cut(zk);
+    ensemble.run([&]() -> asio::awaitable<void> { co_await zk.exists("/"); }, 20s);
+    CHECK(ensemble.now() - before < 1s);
+}
+
+TEST_CASE("pace: a server that forgets each session gets new ones ever more rarely", "[pace][numbers]") {
+    fake_ensemble ensemble;
+    client zk = ensemble.client(client_options("zk").session_timeout(10s));
+    ensemble.run(zk.connected());
+    handshakes seen(ensemble, zk);
+    ensemble.hang_up(zk);
+    seen.look();
+    ensemble.on_step([&](std::string_view line) {
+        seen.look();
+        if (line.find("deliver 0: connection lost") != line.npos && ensemble.sessions() > 0) ensemble.expire(zk);
+    });
+    ensemble.run_for(5min);
+    check_pace(seen);
+}
+
+TEST_CASE("pace: a connection that has lasted counts, also if nothing was asked for", "[pace]") {
+    fake_ensemble ensemble;
+    client zk = ensemble.client(client_options("zk").session_timeout(10s));
+    ensemble.run(zk.connected());
+    for (int i = 0; i < 20; ++i) {
+        ensemble.hang_up(zk);
+        ensemble.let_in(zk);
+        const auto before = ensemble.now();
+        ensemble.run(zk.connected(), 1s);
+        CHECK(ensemble.now() - before < 200ms);
+        ensemble.run_for(11s);
+    }
+}
+
+namespace {
+
+struct large_create {
+    std::string name;
+    std::function<asio::awaitable<void>(client)> run;
+};
+
+const std::string large(8000, 'x');
+
+std::vector<large_create> large_creates() {
+    return {
+        {"mutex",
+         [](client zk) -> asio::awaitable<void> {
+             const mutex lock(zk, "/l/m", mutex_options().data(large));
+             const lock_guard guard = co_await lock.acquire();
+         }},
+        {"semaphore",
+         [](client zk) -> asio::awaitable<void> {
+             const semaphore lock(zk, "/l/s", permits::fixed(2), semaphore_options().data(large));
+             const lock_guard guard = co_await lock.acquire();
+         }},
+        {"campaign",
+         [](client zk) -> asio::awaitable<void> {
+             const leader_election election(zk, "/l/e", leader_election_options().id(large));
+             const leadership leads = co_await election.campaign();
+         }},
+        {"unfair_mutex",
+         [](client zk) -> asio::awaitable<void> {
+             const unfair_mutex lock(zk, "/l/u", unfair_mutex_options().data(large));
+             const lock_guard guard = co_await lock.acquire();
+         }},
+        {"protected create",
+         [](client zk) -> asio::awaitable<void> {
+             create_options how;
+             how.mode(create_mode::ephemeral_sequential).protection();
+             co_await zk.create("/l/p-", large, how);
+         }},
+    };
+}
+
+}  // namespace
+
+TEST_CASE("pace: a create at which the servers hang up fails after five attempts, and names its size",
+          "[pace][numbers]") {
+    fake_ensemble ensemble;
+    ensemble.max_request(4096);
+    ensemble.create("/l");
+    for (const auto& [name, create] : large_creates()) {
+        INFO(name);
+        client zk = ensemble.client(client_options("zk").session_timeout(10s));
+        ensemble.run([&]() -> asio::awaitable<void> {
+            co_await zk.connected();
+            const auto before = ensemble.traffic(zk).connections;
+            std::string what;
+            bool retryable = false;
+            try {
+                co_await create(zk);
+            } catch (const error& e) {
+                what = e.what();
+                retryable = e.code() == zk_errc::connection_loss && !e.outcome_unknown();
+            }
+            CAPTURE(what);
+            CHECK(retryable);
+            CHECK(has(what, "which was not applied: is it larger than the servers' jute.maxbuffer?"));
+            CHECK(has(what, " bytes, ") == (name != "unfair_mutex"));
+            CHECK(ensemble.traffic(zk).connections - before == 5);
+            co_await zk.close();
+        });
+    }
+}
+
+TEST_CASE("pace: a candidate at whose create the servers hang up asks ever more rarely", "[pace][numbers]") {
+    fake_ensemble ensemble;
+    ensemble.max_request(4096);
+    client zk = ensemble.client(client_options("zk").session_timeout(10s));
+    ensemble.run(zk.connected());
+    const candidate stands(zk, "/l/c", leader_election_options().id(large));
+    ensemble.run_for(1min);
+    const auto before = ensemble.traffic(zk).connections;
+    ensemble.run_for(1min);
+    CHECK(ensemble.traffic(zk).connections - before <= 120);
+}
+
+// Each other request of the connection is answered: only the repetition itself knows that it makes no progress.
+TEST_CASE("pace: a large create beside others leaves them their connection now and then", "[pace]") {
+    fake_ensemble ensemble;
+    ensemble.max_request(4096);
+    client zk = ensemble.client(client_options("zk").session_timeout(10s));
+    ensemble.run([&]() -> asio::awaitable<void> {
+        const mutex lock(zk, "/l/m", mutex_options().data(large)), small(zk, "/l/m");
+        const auto failed = co_await as_result(lock.acquire());
+        CHECK_FALSE(failed.has_value());
+        const lock_guard guard = co_await small.acquire();
+        CHECK(guard.held());
+    }, 1min);
+}
+
+// SetWatches is one request in the C library.
+TEST_CASE("pace: a client whose watches are larger than jute.maxbuffer comes back after a cut", "[pace][!shouldfail]") {
+    fake_ensemble ensemble;
+    client zk = ensemble.client(client_options("zk").session_timeout(10s));
+    ensemble.run([&]() -> asio::awaitable<void> {
+        std::vector<watched<std::optional<node_stat>>> all;
+        for (int i = 0; i < 100; ++i) {
+            auto one = co_await zk.exists_and_watch("/w" + std::to_string(i) + std::string(100, 'x'));
+            all.push_back(std::move(one));
+        }
+        ensemble.max_request(4096);
+        ensemble.cut(zk);
+        co_await zk.exists("/");
+    }, 1min);
+}
+
+TEST_CASE("pace: who has too many watches for the servers is told, and asks ever more rarely", "[pace][numbers]") {
+    fake_ensemble ensemble;
+    texts lines;
+    client zk = ensemble.client(client_options("zk").session_timeout(10s).log(
+        [&](std::string_view line) { lines.emplace_back(line); }, log_level::warning));
+    std::vector<watched<std::optional<node_stat>>> all;
+    ensemble.run([&]() -> asio::awaitable<void> {
+        for (int i = 0; i < 100; ++i) {
+            auto one = co_await zk.exists_and_watch("/w" + std::to_string(i) + std::string(100, 'x'));
+            all.push_back(std::move(one));
+        }
+    });
+    ensemble.max_request(4096);
+    handshakes seen(ensemble, zk);
+    ensemble.on_step([&](std::string_view) { seen.look(); });
+    ensemble.cut(zk);
+    seen.look();
+    ensemble.run_for(5min);
+    INFO(seen.count());
+    CHECK(seen.count() < 20);  // the session ends during a pause, and with it the watches
+    const auto told = std::count_if(lines.begin(), lines.end(), [](const std::string& line) {
+        return has(line, "100 watches, with paths of 10790 bytes, are set again in one request");
+    });
+    CHECK(told == 1);
+}
+
+TEST_CASE("pace: connected() of a client with credentials fails in time, though each connection breaks", "[pace]") {
+    fake_ensemble ensemble;
+    client zk = ensemble.client(client_options("zk").auth("digest", "u:p").connection_timeout(5s));
+    ensemble.on_step([&](std::string_view line) {
+        if (line.find("apply 0: exists /") != line.npos) ensemble.cut(zk);
+    });
+    const auto began = ensemble.now();
+    ensemble.run([&]() -> asio::awaitable<void> {
+        std::string what;
+        try {
+            co_await zk.connected();
+        } catch (const error& e) {
+            what = e.what();
+            CHECK(e.code() == errc::not_connected);
+        }
+        CHECK(has(what, "no connection has lasted until a server had accepted the credentials"));
+    }, 1min);
+    CHECK(ensemble.now() - began >= 5s);
+    CHECK(ensemble.now() - began < 9s);
+}
