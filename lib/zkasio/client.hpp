@@ -48,7 +48,10 @@ private:
 /// A handle: copies share the same connection. When the last copy and the last guard of the locks that were acquired
 /// with the client are destroyed, the session is closed in the background. A client has no thread, only a strand over
 /// the executor that was given to it: the program has to run that executor. The executor's context must outlive all
-/// handles, recipes and guards.
+/// handles, recipes and guards. The context of a coroutine that awaits the client, if it is another one, must outlive
+/// that wait: a context whose coroutines still wait for a client may be destroyed only after close() has completed, or
+/// after these coroutines were cancelled and have ended. (A wait keeps its coroutine, and is resumed with the client's
+/// next event, on the coroutine's executor.)
 ///
 /// May be used from any thread; several clients may live on several threads. A client that was moved from answers
 /// errc::invalid_argument to everything, and its state() is session_state::closed. With g++ 12, mind the rules of
@@ -78,7 +81,8 @@ public:
     /// *Completes when* there is a connection, at once if there is one. With client_options::auth(), when a server has
     /// also accepted the credentials.
     /// *Fails with* errc::not_connected after client_options::connection_timeout, with the last failure in its message
-    /// (the client goes on trying); zk_errc::auth_failed; errc::client_closed; errc::forked; with session_renewal::none
+    /// (the client goes on trying; with client_options::auth(), the attempt that is then under way is awaited);
+    /// zk_errc::auth_failed; errc::client_closed; errc::forked; with session_renewal::none
     /// errc::session_expired.
     asio::awaitable<void> connected() const;
 

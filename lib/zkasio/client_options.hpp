@@ -38,7 +38,8 @@ enum class suspension_policy {
 /// The reaction of a client to the expiry of its session.
 enum class session_renewal {
     automatic,  ///< the client opens a new session
-    none,       ///< the client stays expired; every operation fails with errc::session_expired
+    none,  ///< the client stays expired; every operation fails with errc::session_expired. A session that was given up
+           ///< without a server's word is still ended as soon as a server can be reached
 };
 
 /// The id and the password of a session, with which another client, or a later process, can take the session over. Made

@@ -103,7 +103,7 @@ public:
     /// True if no other client can own what this hold protects: the lease has not ended, and the hold is not over.
     bool held() const noexcept;
     boot_clock::time_point held_until() const noexcept;
-    /// loss_reason::none until the hold is over. Unlike held(), reason() does not look at the clock.
+    /// loss_reason::none until the hold is over. Once confirmed() has completed, that is as long as held() is true.
     loss_reason reason() const noexcept;
     /// After the end of the hold: the node that is gone; if none is, the first node; "" if the hold has no nodes.
     std::string lost_path() const;

@@ -97,7 +97,7 @@ inline constexpr const char* holds_it_already =
     "the work under this lock acquires the lock again: pass its lock_owner on, or acquire on another executor if the "
     "work does not wait for that";
 
-/// The reason for messages when held() is false. reason() ignores the clock: loss_reason::none means an ended lease.
+/// The reason for messages when held() is false. loss_reason::none: the claim was not covered by a lease yet.
 inline std::string_view why_not_held(loss_reason why) noexcept {
     return to_string(why == loss_reason::none ? loss_reason::lease_ended : why);
 }

@@ -76,7 +76,7 @@ public:
     boot_clock::time_point held_until() const noexcept {
         return is_released() ? boot_clock::time_point() : claim_->held_until();
     }
-    /// loss_reason::none while nothing is wrong.
+    /// loss_reason::none as long as held() is true.
     loss_reason reason() const noexcept { return is_released() ? loss_reason::released : claim_->reason(); }
 
     /// *Completes when* the lock is lost or released, with the reason. If a lock_owner has several guards, the lock is
