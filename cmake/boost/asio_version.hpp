@@ -29,3 +29,5 @@ pkg-config file boost_zkasio define it."
 #if !defined(BOOST_ASIO_HAS_CO_AWAIT) || !defined(BOOST_ASIO_HAS_STD_COROUTINE)
 #error "Boost.Asio finds no coroutines: compile as C++20."
 #endif
+
+#include <boost_zkasio/built_with.hpp>

@@ -32,3 +32,5 @@ what it has allocated in another. The CMake target zkasio::zkasio and the pkg-co
 #error "Asio finds no coroutines: compile as C++20. With clang, Asio 1.22 also needs -DASIO_HAS_CO_AWAIT=1 and \
 -DASIO_HAS_STD_COROUTINE=1; the CMake target zkasio::zkasio and the pkg-config file zkasio define them."
 #endif
+
+#include <zkasio/built_with.hpp>

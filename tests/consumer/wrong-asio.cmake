@@ -30,3 +30,23 @@ expect("built with another Asio than this one" ${right} -I${work}/other -DZKASIO
 expect("Asio without Boost" -std=c++20 -DASIO_ENABLE_BOOST -DASIO_DISABLE_STD_ALIGNED_ALLOC)
 expect("-DASIO_DISABLE_STD_ALIGNED_ALLOC" -std=c++20 -DASIO_STANDALONE)
 expect("compile as C++20" -std=c++17 -DASIO_STANDALONE -DASIO_DISABLE_STD_ALIGNED_ALLOC)
+
+# refers(NAME FLAGS...): an object that was compiled with FLAGS refers to what only a library of these settings defines.
+function(refers name)
+    execute_process(COMMAND ${CXX} -c -I${PROJECT_DIR}/lib ${right} ${ARGN} ${work}/all.cpp -o ${work}/all.o
+        RESULT_VARIABLE failed ERROR_VARIABLE said)
+    if(failed)
+        message(FATAL_ERROR "does not compile with ${ARGN}:\n${said}")
+    endif()
+    file(STRINGS ${work}/all.o found REGEX "library_was_not_built[0-9]+${name}")
+    if(NOT found)
+        message(FATAL_ERROR "an object compiled with ${ARGN} does not refer to ${name}")
+    endif()
+endfunction()
+
+refers(without_GLIBCXX_DEBUG)
+refers(with_reactor_epoll)
+refers(with_GLIBCXX_DEBUG -D_GLIBCXX_DEBUG)
+refers(with_handler_tracking -DASIO_ENABLE_HANDLER_TRACKING)
+refers(with_reactor_without_epoll -DASIO_DISABLE_EPOLL)
+refers(without_threads -DASIO_DISABLE_THREADS)
