@@ -27,10 +27,11 @@ struct node_stat {
     std::int32_t num_children = 0;
 
     /// Whether the node ends with a session. (The owners by which servers mark containers and nodes with a time to live
-    /// are no sessions: EphemeralType. ZooKeeper 3.8 reports 0 for both.)
+    /// are no sessions: EphemeralType. ZooKeeper 3.8 reports 0 for both. The mark of a time to live has 0xff0000 above
+    /// its 40 bits of milliseconds. The sessions of server 255 begin with 0xff, too, with bits of the time below.)
     constexpr bool is_ephemeral() const noexcept {
         constexpr std::int64_t container = std::numeric_limits<std::int64_t>::min();
-        const bool has_ttl = static_cast<std::uint64_t>(ephemeral_owner) >> 56 == 0xff;
+        const bool has_ttl = static_cast<std::uint64_t>(ephemeral_owner) >> 40 == 0xff'0000;
         return ephemeral_owner != 0 && ephemeral_owner != container && !has_ttl;
     }
 

@@ -12,7 +12,9 @@ using namespace zkasio::membership_detail;
 namespace {
 
 constexpr std::int64_t our_session = 7, container = std::numeric_limits<std::int64_t>::min(),
-                       with_ttl = static_cast<std::int64_t>(0xff00'0000'0000'03e8ull);
+                       with_ttl = static_cast<std::int64_t>(0xff00'0000'0000'03e8ull),
+                       of_server_128 = static_cast<std::int64_t>(0x8019'c8a2'5f3b'0001ull),
+                       of_server_255 = static_cast<std::int64_t>(0xff19'c8a2'5f3b'0001ull);
 
 node_facts knowing(create_mode mode, std::int64_t created_by = 0) {
     node_facts facts;
@@ -87,6 +89,26 @@ TEST_CASE("a node that is not ephemeral takes over one that is none either") {
     unknown.outcome_unknown = true;
     CHECK(step_of(node_of(0), unknown) == node_step::write_data);
     CHECK(is_ours(node_of(0), unknown));
+}
+
+// The servers' EphemeralType: a session's id begins with the number of its server, and with bits of the time.
+TEST_CASE("a node of a session is ephemeral, whichever server has made the session") {
+    for (const std::int64_t owner : {our_session, of_server_128, of_server_255, std::int64_t(-1), container + 1})
+        CHECK(node_of(owner).is_ephemeral());
+    constexpr auto longest_ttl = static_cast<std::int64_t>(0xff00'00ff'ffff'ffffull);
+    for (const std::int64_t owner : {std::int64_t(0), container, with_ttl, longest_ttl})
+        CHECK_FALSE(node_of(owner).is_ephemeral());
+}
+
+TEST_CASE("a node of a session of server 255 is not written into, and is replaced when its session was given up") {
+    CHECK(step_of(node_of(of_server_255), knowing(create_mode::persistent)) == node_step::wait_until_gone);
+    CHECK(step_of(node_of(of_server_255), knowing(create_mode::ephemeral)) == node_step::wait_until_gone);
+    CHECK_FALSE(is_ours(node_of(of_server_255), knowing(create_mode::persistent, 100)));
+    node_facts facts = knowing(create_mode::ephemeral);
+    facts.former_sessions.assign(1, of_server_255);
+    CHECK(step_of(node_of(of_server_255), facts) == node_step::remove);
+    facts.session_id = of_server_255;
+    CHECK(is_ours(node_of(of_server_255), facts));
 }
 
 TEST_CASE("each state of a persistent node has a name") {
