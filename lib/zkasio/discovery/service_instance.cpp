@@ -47,6 +47,12 @@ const json* field(const json& of, const char* name) {
 
 [[noreturn]] void refuse_field(const char* name) { refuse(std::string("the value of \"") + name + "\" is no such"); }
 
+// Curator and zkasio always write both. Without them, a text of JSON describes something else. (The address may be
+// missing: a UriSpec can do without.)
+void require_name_and_id(const std::string& name, const std::string& id) {
+    if (name.empty() || id.empty()) refuse("no name or no id");
+}
+
 std::string text_of(const json& of, const char* name) {
     const json* f = field(of, name);
     if (!f) return {};
@@ -163,6 +169,7 @@ std::optional<double> service_instance::payload_number(std::string_view key) con
 
 // By hand: keeps Curator's order of the fields, and texts that are JSON already.
 std::string service_instance::to_json() const {
+    require_name_and_id(name_, id_);
     std::string s = "{\"name\":" + quoted(name_, "name");
     s += ",\"id\":" + quoted(id_, "id");
     s += ",\"address\":" + (address_.empty() ? "null" : quoted(address_, "address"));
@@ -195,6 +202,7 @@ service_instance service_instance::from_json(std::string_view text) {
         if (!on->is_boolean()) refuse_field("enabled");
         s.enabled_ = on->get<bool>();
     }
+    require_name_and_id(s.name_, s.id_);
     return s;
 }
 

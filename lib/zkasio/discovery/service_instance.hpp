@@ -63,13 +63,15 @@ public:
 
     /// The text that Curator's JsonInstanceSerializer writes. The field "enabled" is written only if it is false:
     /// Curator's default does not write the field, and takes a missing field for true.
-    /// Throws errc::invalid_argument for a payload or a uri_spec() that is not JSON, and for texts that are not UTF-8.
+    /// Throws errc::invalid_argument for an empty name or id, for a payload or a uri_spec() that is not JSON, and for
+    /// texts that are not UTF-8.
     std::string to_json() const;
 
-    /// The instance that the text describes. Missing fields are empty; further fields, and a wrong "@class", are
-    /// ignored. payload() and uri_spec() are kept as in the text, digit by digit.
-    /// Throws errc::invalid_argument if the text is no instance: no JSON or no object, a field of another type, a port
-    /// above 65535, an unknown service type, values nested in more than 100 others.
+    /// The instance that the text describes. Other missing fields than the name and the id are empty; further fields,
+    /// and a wrong "@class", are ignored. payload() and uri_spec() are kept as in the text, digit by digit.
+    /// Throws errc::invalid_argument if the text is no instance: no JSON or no object, an object without a name or
+    /// without an id, a field of another type, a port above 65535, an unknown service type, values nested in more than
+    /// 100 others.
     static service_instance from_json(std::string_view text);
 
     friend bool operator==(const service_instance&, const service_instance&) = default;

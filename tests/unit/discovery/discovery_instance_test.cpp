@@ -87,8 +87,8 @@ TEST_CASE("service_instance: a payload is passed on as it was read, digit by dig
     const std::string payload =
         R"({"z":1,"a":12345678901234567890123,"b":1.10,"e":1E5,"k":1,"k":2,"s":"\u0041\"}]\\"})";
     const std::string uri = R"([ {"z":1.50} , "a,b:c" ])";
-    const std::string text = "\xef\xbb\xbf {\"uriSpec\" : " + uri + " ,\t\"x\":{\"payload\":1},\"payload\":3, " +
-                             R"("p\u0061yload": )" + payload + " \n}";
+    const std::string text = "\xef\xbb\xbf {\"name\":\"x\",\"id\":\"y\",\"uriSpec\" : " + uri +
+                             " ,\t\"x\":{\"payload\":1},\"payload\":3, " + R"("p\u0061yload": )" + payload + " \n}";
     const service_instance is = service_instance::from_json(text);
     CHECK(is.payload() == payload);
     CHECK(is.uri_spec() == uri);
@@ -96,33 +96,49 @@ TEST_CASE("service_instance: a payload is passed on as it was read, digit by dig
     CHECK(again == is);
     for (const char* value : {"0", "\"\"", "[]", "{}", "true", "null", "-1e-7", "\"\\\\\""}) {
         INFO(value);
-        const std::string last = std::string("{\"payload\":") + value + "}";
+        const std::string last = std::string("{\"name\":\"x\",\"id\":\"y\",\"payload\":") + value + "}";
         CHECK(service_instance::from_json(last).payload() == value);
-        const std::string first = std::string("{\"payload\":") + value + ",\"name\":\"x\"}";
+        const std::string first = std::string("{\"payload\":") + value + ",\"id\":\"y\",\"name\":\"x\"}";
         CHECK(service_instance::from_json(first).payload() == value);
     }
 }
 
 TEST_CASE("service_instance: fields that are missing or null or unknown") {
-    const service_instance empty = service_instance::from_json("{}");
-    CHECK(empty.name().empty());
-    CHECK(empty.registered() == utc_ms(0));
-    CHECK(empty.enabled());
+    const service_instance least = service_instance::from_json(R"({"name":"orders","id":"a"})");
+    CHECK(least.address().empty());
+    CHECK(least.registered() == utc_ms(0));
+    CHECK(least.enabled());
     const service_instance nulls = service_instance::from_json(
-        R"({"name":null,"port":null,"serviceType":null,"enabled":null,"registrationTimeUTC":null,"x":{"y":[1]}})");
-    CHECK(nulls == empty);
-    CHECK(service_instance::from_json(nulls.to_json()) == empty);
+        R"({"id":"a","name":"orders","port":null,"serviceType":null,"enabled":null,"registrationTimeUTC":null,)"
+        R"("address":null,"x":{"y":[1]}})");
+    CHECK(nulls == least);
+    CHECK(service_instance::from_json(nulls.to_json()) == least);
+}
+
+TEST_CASE("service_instance: JSON without a name or an id is no instance") {
+    for (const char* text : {"{}", R"({"port":80})", R"({"host":"10.0.0.1","port":80})", R"({"name":"orders"})",
+                             R"({"id":"a","address":"10.0.0.1"})", R"({"name":null,"id":"a"})",
+                             R"({"name":"","id":"a"})", R"({"name":"orders","id":""})"}) {
+        INFO(text);
+        CHECK(refusal_of(text).find("no name") != std::string::npos);
+    }
 }
 
 TEST_CASE("service_instance: what is no instance is refused") {
-    for (const std::string text : {
-             "", "x", "[]", "7", "\"x\"", "null", "{", "{\"name\":\"x\"} y", R"({"name":7})", R"({"id":[]})",
-             R"({"port":99999})", R"({"port":65536})", R"({"port":-1})", R"({"port":1.5})", R"({"port":"80"})",
-             R"({"sslPort":18446744073709551615})", R"({"sslPort":1e5})", R"({"registrationTimeUTC":"x"})",
-             R"({"registrationTimeUTC":18446744073709551615})", R"({"serviceType":"OTHER"})", R"({"serviceType":1})",
-             R"({"enabled":1})", R"({"payload":1e999})", "{\"name\":\"\xff\"}", "{\"name\":\"\xc3\"}"}) {
+    for (const std::string text : {"", "x", "[]", "7", "\"x\"", "null", "{", R"({"name":"orders","id":"a"} y)",
+                                   R"({"name":7})", R"({"id":[]})"}) {
         INFO(text);
         CHECK_FALSE(refusal_of(text).empty());
+    }
+    for (const std::string field : {
+             R"("port":99999)", R"("port":65536)", R"("port":-1)", R"("port":1.5)", R"("port":"80")",
+             R"("sslPort":18446744073709551615)", R"("sslPort":1e5)", R"("registrationTimeUTC":"x")",
+             R"("registrationTimeUTC":18446744073709551615)", R"("serviceType":"OTHER")", R"("serviceType":1)",
+             R"("enabled":1)", R"("payload":1e999)", "\"address\":\"\xff\"", "\"address\":\"\xc3\""}) {
+        INFO(field);
+        const std::string why = refusal_of(R"({"name":"orders","id":"a",)" + field + '}');
+        CHECK_FALSE(why.empty());
+        CHECK(why.find("no name") == std::string::npos);
     }
 }
 
@@ -141,7 +157,7 @@ TEST_CASE("service_instance: hostile texts do not end the process") {
     CHECK(service_instance::from_json(is.payload(nested(99)).to_json()).payload() == nested(99));
     CHECK_THROWS_AS(is.payload(nested(102)).to_json(), error);
 
-    std::string many = "{\"payload\":{";  // 1 MiB of keys
+    std::string many = "{\"name\":\"x\",\"id\":\"y\",\"payload\":{";  // 1 MiB of keys
     for (int i = 0; many.size() < 1'000'000; ++i) many += '"' + std::to_string(i) + "\":" + std::to_string(i) + ',';
     const service_instance large = service_instance::from_json(many + "\"last\":1}}");
     CHECK(large.payload_number("777") == 777);
