@@ -8,6 +8,7 @@
 
 #include <asio/awaitable.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -26,6 +27,8 @@ struct node_mark {
     std::error_code code;   ///< none: the node exists; zk_errc::no_node: there is no node; else why it cannot be read
     std::int64_t czxid = 0;  ///< differs for another node of the same name
     std::int64_t zxid = 0;   ///< of the last change: mzxid, or pzxid for the children
+    /// A hash of the children's names: the removal of a child need not change pzxid (ClickHouse Keeper).
+    std::size_t names = 0;
 
     friend bool operator==(const node_mark&, const node_mark&) = default;
 };

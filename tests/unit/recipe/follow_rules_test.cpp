@@ -209,11 +209,17 @@ TEST_CASE("follow_rules: of a missing node the read that has failed is sent agai
 }
 
 TEST_CASE("follow_rules: marks of data and of children") {
-    node_stat stat;
-    stat.czxid = 1;
-    stat.mzxid = 2;
-    stat.pzxid = 3;
-    CHECK(mark_of(node_read::data, {}, stat) == state(1, 2));
-    CHECK(mark_of(node_read::children, {}, stat) == state(1, 3));
-    CHECK(mark_of(node_read::data, zk_errc::no_auth, stat) == state(zk_errc::no_auth));
+    node_answer answer;
+    answer.stat.czxid = 1;
+    answer.stat.mzxid = 2;
+    answer.stat.pzxid = 3;
+    CHECK(mark_of(node_read::data, {}, answer) == state(1, 2));
+    CHECK(mark_of(node_read::children, {}, answer) == state(1, 3));
+    answer.children = {"a", "b"};
+    const node_mark both = mark_of(node_read::children, {}, answer);
+    answer.children = {"b", "a"};
+    CHECK(mark_of(node_read::children, {}, answer) == both);
+    answer.children = {"b"};
+    CHECK(mark_of(node_read::children, {}, answer) != both);
+    CHECK(mark_of(node_read::data, zk_errc::no_auth, answer) == state(zk_errc::no_auth));
 }

@@ -111,7 +111,7 @@ void follow_engine::answered(node_read what, const std::string&, std::error_code
     }
     first_ = first_state::of_quorum;
     node_report report;
-    report.mark = mark_of(what, code, answer.stat);
+    report.mark = mark_of(what, code, answer);
     const bool wanted = rules_.answered(what, report.mark);
     if (!rules_.put_off()) pauses_.reset();
     report.answer = std::move(answer);

@@ -3,15 +3,19 @@
 #include <zkasio/error.hpp>
 
 #include <cassert>
+#include <functional>
+#include <string>
 
 namespace zkasio::detail {
 
-node_mark mark_of(node_read what, std::error_code code, const node_stat& stat) noexcept {
+// Servers list the names in any order: hence a sum.
+node_mark mark_of(node_read what, std::error_code code, const node_answer& answer) noexcept {
     node_mark mark;
     mark.code = code;
     if (code) return mark;
-    mark.czxid = stat.czxid;
-    mark.zxid = what == node_read::children ? stat.pzxid : stat.mzxid;
+    mark.czxid = answer.stat.czxid;
+    mark.zxid = what == node_read::children ? answer.stat.pzxid : answer.stat.mzxid;
+    for (const std::string& name : answer.children) mark.names += std::hash<std::string>()(name);
     return mark;
 }
 

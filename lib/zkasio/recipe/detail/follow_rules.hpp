@@ -60,6 +60,6 @@ private:
 };
 
 /// The mark of an answer to a read of that kind.
-node_mark mark_of(node_read what, std::error_code code, const node_stat& stat) noexcept;
+node_mark mark_of(node_read what, std::error_code code, const node_answer& answer) noexcept;
 
 }  // namespace zkasio::detail
