@@ -15,7 +15,8 @@ namespace zkasio {
 std::chrono::milliseconds back_off::next() {
     constexpr int enough = 1000;  // more attempts do not lengthen the pause
     attempt_ = std::min(attempt_ + 1, enough);
-    return core_->options().retry().pause(attempt_ - 1, detail::jitter());
+    const retry_policy& pace = pace_ ? *pace_ : core_->options().retry();
+    return pace.pause(attempt_ - 1, detail::jitter());
 }
 
 asio::awaitable<void> back_off::wait(std::chrono::milliseconds pause) {

@@ -2,6 +2,7 @@
 
 #include <zkasio/asio_version.hpp>
 #include <zkasio/export.hpp>
+#include <zkasio/retry_policy.hpp>
 
 #include <asio/any_io_executor.hpp>
 #include <asio/awaitable.hpp>
@@ -10,6 +11,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -22,7 +24,8 @@ struct access;
 
 /// The pauses between the attempts of an operation that is tried until it succeeds, its outcome is certain, or the
 /// session is over. The client's retry_policy gives the length of each pause, see retry_policy::pause(). For writers of
-/// recipes; from toolbox::make_back_off(). Move-only; not to be shared by several operations.
+/// recipes; from toolbox::make_back_off(), or with other pauses from toolbox::make_refusal_back_off(). Move-only; not
+/// to be shared by several operations.
 class ZKASIO_EXPORT back_off {
 public:
     back_off(back_off&&) noexcept = default;
@@ -48,11 +51,14 @@ public:
 
 private:
     friend struct detail::access;
-    explicit back_off(std::shared_ptr<detail::core> core) : core_(std::move(core)) {}
+    // `pace` null: the client's.
+    explicit back_off(std::shared_ptr<detail::core> core, std::optional<retry_policy> pace = std::nullopt)
+        : core_(std::move(core)), pace_(std::move(pace)) {}
     static asio::awaitable<void> wait(std::chrono::milliseconds pause);
     static asio::awaitable<void> wait_as(std::chrono::milliseconds pause, std::string operation, std::string path);
 
     std::shared_ptr<detail::core> core_;
+    std::optional<retry_policy> pace_;
     std::shared_ptr<asio::steady_timer> timer_;
     int attempt_ = 0;
 };

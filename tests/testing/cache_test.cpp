@@ -9,7 +9,10 @@
 #include <zkasio/error.hpp>
 #include <zkasio/testing/fake_ensemble.hpp>
 
+#include <algorithm>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <string>
 
 using namespace zkasio;
@@ -42,6 +45,61 @@ TEST_CASE("caches: what was refused is shown as soon as a credential is accepted
     CHECK(tree.snapshot().find("/r/a").data() == "1");
     CHECK(node.get().data() == "1");
     CHECK(children.snapshot().find("a").data() == "1");
+}
+
+TEST_CASE("caches: what was refused is read again after a while, without a reason", "[testing]") {
+    fake_ensemble ensemble;
+    const client zk = ensemble.client();
+    ensemble.create("/r/a", "1");
+    const tree_cache tree(zk, "/r");
+    const node_cache node(zk, "/r/a");
+    const children_cache children(zk, "/r");
+    ensemble.run(tree.ready());
+    ensemble.run(node.ready());
+    ensemble.run(children.ready());
+    const std::string where = GENERATE("/r", "/r/a");
+    ensemble.refuse(where, zk_errc::no_auth);
+    ensemble.set("/r/a", "2");
+    ensemble.create("/r/b", "3");
+    ensemble.remove("/r/b");
+    ensemble.run_for(9s);
+    CHECK(children.snapshot().readable() == (where == "/r/a"));
+    CHECK_FALSE(node.get().readable());
+    ensemble.accept(where);
+    ensemble.run_for(20s);  // as long again, and half of that
+    CHECK(tree.snapshot().find("/r/a").data() == "2");
+    CHECK(node.get().data() == "2");
+    CHECK(children.snapshot().find("a").data() == "2");
+    ensemble.set("/r/a", "4");
+    ensemble.run_for(1s);
+    CHECK(tree.snapshot().find("/r/a").data() == "4");
+    CHECK(node.get().data() == "4");
+    CHECK(children.snapshot().find("a").data() == "4");
+}
+
+TEST_CASE("caches: nodes that stay refused cost few reads, however many there are", "[testing]") {
+    const std::size_t refused = GENERATE(as<std::size_t>(), 1, 50, 1000);
+    fake_ensemble ensemble;
+    const client zk = ensemble.client(client_options("zk1:2181").session_timeout(40s));
+    for (std::size_t n = 0; n < refused; ++n) {
+        const std::string path = "/r/" + std::to_string(n);
+        ensemble.create(path);
+        ensemble.refuse(path, zk_errc::no_auth);
+    }
+    const tree_cache tree(zk, "/r");
+    ensemble.run(tree.ready());
+    ensemble.run_for(1min);
+    const std::size_t before = ensemble.requests(zk);
+    const std::uint64_t shown = tree.snapshot().version();
+    ensemble.run_for(1h);
+    const std::size_t own_reads = 3600 / 5;  // of an idle session, every eighth of its timeout
+    CHECK(ensemble.requests(zk) - before < own_reads + 30 * 2 * std::min<std::size_t>(refused, 100));
+    CHECK(tree.snapshot().version() == shown);  // readers are told nothing
+    for (std::size_t n = 0; n < refused; ++n) ensemble.accept("/r/" + std::to_string(n));
+    ensemble.run_for(10min);
+    std::size_t readable = 0;
+    for (std::size_t n = 0; n < refused; ++n) readable += tree.snapshot().find("/r/" + std::to_string(n)).readable();
+    CHECK(readable == refused);
 }
 
 TEST_CASE("children_view: only the name of a child finds one", "[testing]") {

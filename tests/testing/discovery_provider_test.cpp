@@ -77,6 +77,33 @@ TEST_CASE("provider: between sessions it picks from what was known, tells once, 
     CHECK(picked_by(orders) == ids{"b", "c"});
 }
 
+TEST_CASE("provider: a service that may not be listed for a while is found again") {
+    fake_ensemble ensemble;
+    announce(ensemble, "a");
+    const client zk = ensemble.client(sessions_for_providers());
+    const provider orders(zk, "/base", "orders");
+    ensemble.run(orders.ready());
+    ensemble.refuse("/base/orders", zk_errc::no_auth);
+    announce(ensemble, "b");
+    ensemble.run_for(9s);
+    CHECK(picked_by(orders).empty());
+    CHECK(orders.view().unreadable().size() == 1);
+    ensemble.accept("/base/orders");
+    ensemble.run_for(20s);
+    CHECK(picked_by(orders) == ids{"a", "b"});
+    CHECK(orders.view().unreadable().empty());
+}
+
+TEST_CASE("provider: JSON of something else is no instance, and is not picked") {
+    fake_ensemble ensemble;
+    ensemble.create("/base/orders/other", R"({"host":"10.0.0.1","port":80})");
+    const client zk = ensemble.client(sessions_for_providers());
+    const provider orders(zk, "/base", "orders");
+    ensemble.run(orders.ready());
+    CHECK(picked_by(orders).empty());
+    CHECK(orders.view().unreadable().size() == 1);
+}
+
 TEST_CASE("provider: closing it ends what waits, and it shows and picks nothing that is current") {
     fake_ensemble ensemble;
     announce(ensemble, "a");

@@ -27,6 +27,10 @@ struct tree_scope;
 /// cache one round trip after the server that this client is connected to has learned of the change. The cache never
 /// goes back to an older state of a node than it has shown, also in a new session, which may be with another server.
 ///
+/// Nodes that an ACL denies this client are read again as long as there are any, at most 100 at a time, after pauses
+/// that grow from a second to five minutes: a node that may be read again is shown about as long after that as it was
+/// denied.
+///
 /// Each node costs two watches of the server, an ephemeral node costs one. These watches are not subject to
 /// errc::too_many_watches. All caches and watches of one client share the server watches of the same node.
 ///

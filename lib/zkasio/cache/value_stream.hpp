@@ -47,10 +47,11 @@ public:
     /// *Completes when* the state differs from the last one that was reported, with the newest state: the data and the
     /// stat, or nothing if there is no node. The first call completes with the present state.
     /// *Fails with* zk_errc::no_auth, once, when an ACL denies this client the data. The next call then completes when
-    /// the data may be read or the node is gone. As a change of an ACL fires no watch, the stream reads again, in the
-    /// pauses of client_options::retry(). Also with errc::client_closed when the client or the stream is closed;
-    /// errc::forked; zk_errc::auth_failed; errc::session_expired, for a client that opens no other session. Not with
-    /// errc::not_connected: next() waits for a connection, see timeout.hpp.
+    /// the data may be read or the node is gone. As a change of an ACL fires no watch, the stream reads again, after
+    /// pauses that grow from a second to five minutes: about as long after the change as the data were denied. Also
+    /// with errc::client_closed when the client or the stream is closed; errc::forked; zk_errc::auth_failed;
+    /// errc::session_expired, for a client that opens no other session. Not with errc::not_connected: next() waits for
+    /// a connection, see timeout.hpp.
     /// *Cancellation* ends only the wait: the next call reports the state that this call has not reported.
     asio::awaitable<std::optional<node_data>> next() const;
 

@@ -52,7 +52,7 @@ enum class first_state {
 /// The node is read on request, and not before: without a request, changes cost nothing but one event. In between there
 /// is one watch. A follower outlives connections and sessions, and reads again with each connection. A node that cannot
 /// be read (zk_errc::no_auth) is a state like any other; since no watch fires for a change of an ACL, the node is read
-/// again in the pauses of the client's retry_policy, as long as a request waits.
+/// again after the pauses of toolbox::make_refusal_back_off(), as long as a request waits.
 ///
 /// Move-only. The destructor ends the follower, in the background (client::idle() waits for that). Does not keep the
 /// client open. A moved-from object fails with errc::invalid_argument.

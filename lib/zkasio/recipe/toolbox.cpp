@@ -73,6 +73,11 @@ acl toolbox::completed(acl given) const {
 
 back_off toolbox::make_back_off() const { return access::make<back_off>(there(on_.core_, "make_back_off")); }
 
+back_off toolbox::make_refusal_back_off() const {
+    return access::make<back_off>(there(on_.core_, "make_back_off"),
+                                  retry_policy::exponential(std::chrono::seconds(1), std::chrono::minutes(5)));
+}
+
 one_shot_event toolbox::make_one_shot_event() const {
     return access::make<one_shot_event>(there(on_.core_, "make_one_shot_event"));
 }

@@ -103,6 +103,11 @@ public:
     /// The pauses between attempts after condition::retryable.
     back_off make_back_off() const;
 
+    /// The pauses between reads of a node that servers refuse (zk_errc::no_auth): a second, and each time twice as
+    /// long, up to five minutes. A change of an ACL fires no watch, so only another read tells. If the node was refused
+    /// for a time by mistake, it is read at most about as long again after that.
+    back_off make_refusal_back_off() const;
+
     // --------------------------------------------------------------- waits, and the client, also of toolbox(session)
 
     one_shot_event make_one_shot_event() const;

@@ -11,6 +11,13 @@
 
 namespace zkasio::cache_detail {
 
+namespace {
+
+// Bounds what refused nodes cost the servers: there may be very many.
+constexpr std::size_t most_refused_at_a_time = 100;
+
+}  // namespace
+
 cache_engine::cache_engine(const client& zk, std::string root, tree_scope scope, std::size_t most_reads,
                            std::shared_ptr<cache_board> board)
     : on_(zk),
@@ -20,7 +27,8 @@ cache_engine::cache_engine(const client& zk, std::string root, tree_scope scope,
       board_(std::move(board)),
       stopped_(toolbox(zk).make_one_shot_event()),
       sync_(std::move(root), std::move(scope)),
-      pauses_(toolbox(zk).make_back_off()) {}
+      pauses_(toolbox(zk).make_back_off()),
+      refusal_pauses_(toolbox(zk).make_refusal_back_off()) {}
 
 void cache_engine::begin(client zk) {
     asio::dispatch(strand_, [self = shared_from_this(), zk = std::move(zk)] {
@@ -110,6 +118,7 @@ void cache_engine::work() {
     for (tree_sync::read& r : sync_.take_left()) to_leave_.emplace_back(r.what, std::move(r.path));
     if (!to_leave_.empty() && !leaving_) step(&cache_engine::leave_some);
     if (sync_.put_off()) pause();
+    pause_before_refused();
     ready_ = ready_ || sync_.current();
     if (ready_)
         publish_soon();
@@ -137,6 +146,30 @@ void cache_engine::pause() {
         self->work();
     });
     pausing_ = true;  // not if there was no memory for the pause: then the next event begins one
+}
+
+// C9. Each pause is longer than the one before, unless a permission has changed: then others may have changed, too.
+void cache_engine::pause_before_refused() {
+    const bool news = sync_.take_other_permissions();
+    if (!sync_.has_refused()) {
+        if (std::exchange(pausing_before_refused_, false)) refusal_pauses_ = toolbox(on_).make_refusal_back_off();
+        looks_soon_ = false;
+        return;
+    }
+    if (news && !looks_soon_) {
+        looks_soon_ = true;
+        pausing_before_refused_ = false;
+        refusal_pauses_.reset();
+    }
+    if (pausing_before_refused_) return;
+    refusal_pauses_.then(strand_, [weak = weak_from_this()] {
+        const auto self = weak.lock();
+        if (!self || self->stopping_) return;
+        self->pausing_before_refused_ = self->looks_soon_ = false;
+        self->sync_.look_at_refused(most_refused_at_a_time);
+        self->work();
+    });
+    pausing_before_refused_ = true;
 }
 
 // All changes of one turn are published together.
@@ -229,6 +262,7 @@ void cache_engine::end() {
     feed_ = node_feed();
     work_.reset();
     pauses_ = toolbox(on_).make_back_off();  // a pending pause would keep the loop running
+    refusal_pauses_ = toolbox(on_).make_refusal_back_off();
     stopped_.fire();
 }
 

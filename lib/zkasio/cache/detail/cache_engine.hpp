@@ -54,6 +54,7 @@ private:
     void work();
     void send_reads();
     void pause();
+    void pause_before_refused();
     void publish_soon();
     void publish();
     void stop_now();
@@ -71,7 +72,9 @@ private:
     const one_shot_event stopped_;
     tree_sync sync_;
     node_feed feed_;
-    back_off pauses_;
+    back_off pauses_, refusal_pauses_;
+    // A look at refused nodes is to come (C9): after any pause, and after a short one.
+    bool pausing_before_refused_ = false, looks_soon_ = false;
     bool read_only_ = false;  // `sync_` reads from a read-only server
     bool up_ = false, ready_ = false, publishing_ = false, pausing_ = false;
     bool deciding_ = false;  // a call of `sync_` is running, which may call a user's filter

@@ -125,6 +125,21 @@ void tree_sync::disconnected() {
         node.data_state = node.children_state = read_state::none;
         node.data_refused = node.children_refused = false;
     });
+    refused_.clear();
+    other_permissions_ = false;
+}
+
+bool tree_sync::is_refused(const tree_node& node) noexcept {
+    return node.data_refused || node.children_refused || (node.value && !node.value->readable);
+}
+
+// Asks for a refused node, as for one that was not refused.
+void tree_sync::ask_again(const std::string& path) {
+    tree_node& node = *tree_.find(path);
+    const bool children = node.children_refused || node.children_state == read_state::reading;
+    node.data_refused = node.children_refused = false;
+    ask(wants_data(path) ? node_read::data : node_read::stat, path);
+    if (children) ask(node_read::children, path);
 }
 
 // C7. A read that is under way may have been refused before the credential was accepted: its answer counts as outdated,
@@ -132,19 +147,29 @@ void tree_sync::disconnected() {
 void tree_sync::authenticated() {
     if (!up_) return;
     first_look_ = false;
-    std::vector<std::pair<std::string, bool>> refused;  // the path, and whether the children's names were refused
+    std::vector<std::string> refused;
     tree_.for_each(tree_.root_path(), [&](const std::string& path, const tree_node& node) {
         const bool reading = node.data_state == read_state::reading || node.children_state == read_state::reading;
-        const bool is_refused = node.data_refused || node.children_refused || (node.value && !node.value->readable);
-        if (is_refused || reading) refused.emplace_back(path, node.children_refused);
+        if (is_refused(node) || reading) refused.push_back(path);
     });
-    for (const auto& [path, children] : refused) {
-        tree_node& node = *tree_.find(path);
-        node.data_refused = node.children_refused = false;
-        ask(wants_data(path) ? node_read::data : node_read::stat, path);
-        if (children || node.children_state == read_state::reading) ask(node_read::children, path);
-    }
+    for (const std::string& path : refused) ask_again(path);
     if (!tree_.root() && root_state_ == read_state::reading) ask(node_read::stat, tree_.root_path());
+}
+
+void tree_sync::look_at_refused(std::size_t most) {
+    first_look_ = false;
+    std::vector<std::string> next;
+    auto at = refused_.upper_bound(last_refused_);
+    for (std::size_t left = std::min(most, refused_.size()); left > 0 && !refused_.empty(); --left) {
+        if (at == refused_.end()) at = refused_.begin();
+        const tree_node* const node = tree_.find(*at);
+        if (node && is_refused(*node))
+            next.push_back(*at++);
+        else
+            at = refused_.erase(at);
+    }
+    for (const std::string& path : next) ask_again(path);
+    if (!next.empty()) last_refused_ = std::move(next.back());
 }
 
 // Makes the state current when no read of the first look is queued or under way any longer (C8).
@@ -409,6 +434,7 @@ void tree_sync::missing(node_read what, const std::string& path) {
 // C7. An earlier read of the node may have set a watch that has not fired.
 void tree_sync::refused(node_read what, const std::string& path) {
     tree_node* const node = tree_.find(path) ? tree_.find(path) : &tree_.add(path);
+    refused_.insert(path);
     if (what == node_read::children) {
         node->children_refused = true;
         left_.push_back({node_read::children, path});
@@ -438,6 +464,7 @@ void tree_sync::set(const std::string& path, value_ptr value) {
     if (before && before->stat.mzxid == value->stat.mzxid && before->readable == value->readable)
         return update_stat(path, value->stat);
     dirty_ = true;
+    other_permissions_ = other_permissions_ || (before && before->readable != value->readable);
     deltas_.push_back({path, before, value});
     tree_.set_value(path, std::move(value));
 }
@@ -466,6 +493,7 @@ void tree_sync::remove(const std::string& path) {
     tree_.remove(path, [this](const std::string& where, const value_ptr& value) {
         dirty_ = true;
         deltas_.push_back({where, value, {}});
+        refused_.erase(where);
     });
 }
 

@@ -9,6 +9,7 @@
 #include <functional>
 #include <limits>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -60,6 +61,8 @@ struct tree_delta {
 ///   even if some of these nodes are being read again, and even if nodes that were added later were not read yet: these
 ///   are changes like all later ones. Otherwise a tree that changes faster than it is read would never become current.
 ///   The reads of the first look go before all others.
+/// - C9: as long as servers refuse some nodes (C7), these are read again from time to time, see look_at_refused(). So
+///   they are found when their ACL permits it, even if nothing else gives a reason to read them.
 class tree_sync {
 public:
     tree_sync(std::string root, tree_scope scope) : tree_(std::move(root)), scope_(std::move(scope)) {}
@@ -77,6 +80,8 @@ public:
     void answered(node_read what, const std::string& path, std::error_code code, node_answer&& answer);
     /// Servers may permit more reads from now on (C7).
     void authenticated();
+    /// Some time has passed (C9): asks again for up to `most` of the refused nodes, and in the next call for others.
+    void look_at_refused(std::size_t most);
 
     // ---------------------------------------------------------------------------------------------- what is to be done
     /// The next read to be sent. From now on this read counts as under way.
@@ -87,6 +92,11 @@ public:
     /// A read has failed and can be repeated: the next read has to wait until resume().
     bool put_off() const noexcept { return put_off_; }
     void resume() noexcept { put_off_ = false; }
+    /// Whether look_at_refused() is to be called some time. May be true although no node is refused any longer.
+    bool has_refused() const noexcept { return !refused_.empty(); }
+    /// Whether a node that was readable has been refused since the last call, or the other way round: there may be
+    /// more of these, so look_at_refused() is to be called soon.
+    bool take_other_permissions() noexcept { return std::exchange(other_permissions_, false); }
 
     // ------------------------------------------------------------------------------------------------ what is known
     const tree_store& tree() const noexcept { return tree_; }
@@ -115,6 +125,8 @@ private:
     read_state& state_of(node_read what, tree_node* node) const noexcept;
 
     void ask(node_read what, const std::string& path);
+    void ask_again(const std::string& path);
+    static bool is_refused(const tree_node& node) noexcept;
     void look_at(const std::string& path);
     void look_below(const std::string& path);
     tree_node& node_of(const std::string& path, const node_stat& stat);
@@ -142,6 +154,9 @@ private:
     mutable read_state root_state_ = read_state::none;  // of a missing root: whether its creation is watched
     std::deque<read> first_looks_, queue_;
     std::deque<read> under_way_;  // in the order in which they were sent
+    std::set<std::string> refused_;  // C9: nodes that were refused, and perhaps still are
+    std::string last_refused_;       // the last one that look_at_refused() has asked for
+    bool other_permissions_ = false;
     bool some_are_lost_ = false;  // nodes that reads under way were sent for may have been removed
     bool up_ = false, current_ = false, put_off_ = false, dirty_ = false;
     bool first_look_ = false;  // C8: reads that are queued now belong to the first look

@@ -33,7 +33,8 @@ follow_engine::follow_engine(const client& zk, std::string path, node_read what,
       first_(first),
       stopped_(toolbox(zk).make_one_shot_event()),
       rules_(what),
-      pauses_(toolbox(zk).make_back_off()) {}
+      pauses_(toolbox(zk).make_back_off()),
+      refusal_pauses_(toolbox(zk).make_refusal_back_off()) {}
 
 void follow_engine::begin(client zk) {
     asio::dispatch(strand_, [self = shared_from_this(), zk = std::move(zk)] {
@@ -91,6 +92,7 @@ void follow_engine::connected() {
 void follow_engine::disconnected() {
     up_ = false;
     if (stopping_) return end();
+    end_refusal();
     rules_.disconnected();
 }
 
@@ -113,16 +115,33 @@ void follow_engine::answered(node_read what, const std::string&, std::error_code
     node_report report;
     report.mark = mark_of(what, code, answer);
     const bool wanted = rules_.answered(what, report.mark);
-    if (!rules_.put_off()) pauses_.reset();
+    if (code != condition::retryable) pauses_.reset();
+    if (!rules_.put_off()) refusal_pauses_.reset();
     report.answer = std::move(answer);
+    refused_ = rules_.put_off() && code != condition::retryable;
     if (wanted) tell(std::move(report));
     work();
 }
 
 void follow_engine::changed(node_change what, const std::string& path) {
     if (stopping_ || path != path_) return;
+    end_refusal();
     rules_.changed(what);
     work();
+}
+
+void follow_engine::authenticated() {
+    if (stopping_) return;
+    end_refusal();
+    work();
+}
+
+// The refusal may be over: a pause after it may be long, and the next read does not wait for its end.
+void follow_engine::end_refusal() {
+    if (!std::exchange(refused_, false)) return;
+    refusal_pauses_ = toolbox(on_).make_refusal_back_off();
+    pausing_ = false;
+    rules_.resume();
 }
 
 bool follow_engine::watches(node_read what, const std::string& path) const {
@@ -140,12 +159,12 @@ void follow_engine::work() {
     if (stopping_ || ended_) return;
     if (const auto next = rules_.next_read()) feed_.read(*next, path_);
     if (rules_.take_left()) feed_.leave(node_read::stat, path_);
-    if (rules_.put_off()) pause();
+    if (rules_.put_off()) pause(refused_ ? refusal_pauses_ : pauses_);
 }
 
-void follow_engine::pause() {
+void follow_engine::pause(back_off& pauses) {
     if (pausing_) return;
-    pauses_.then(strand_, [weak = weak_from_this()] {
+    pauses.then(strand_, [weak = weak_from_this()] {
         const auto self = weak.lock();
         if (!self) return;
         self->pausing_ = false;
@@ -226,6 +245,7 @@ void follow_engine::end() {
     feed_ = node_feed();
     work_.reset();
     pauses_ = toolbox(on_).make_back_off();  // a pending pause would keep the loop running
+    refusal_pauses_ = toolbox(on_).make_refusal_back_off();
     stopped_.fire();
 }
 

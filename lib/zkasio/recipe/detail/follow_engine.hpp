@@ -59,11 +59,13 @@ private:
     void closed(std::error_code why) override;
     void answered(node_read what, const std::string& path, std::error_code code, node_answer answer) override;
     void changed(node_change what, const std::string& path) override;
+    void authenticated() override;
     bool watches(node_read what, const std::string& path) const override;
     void for_each_watch(const std::function<void(node_read, const std::string&)>& f) const override;
 
     void work();
-    void pause();
+    void pause(back_off& pauses);
+    void end_refusal();
     void tell(node_report report);
     void tell_end();
     void stop_now();
@@ -81,11 +83,12 @@ private:
     const one_shot_event stopped_;
     follow_rules rules_;
     node_feed feed_;
-    back_off pauses_;
+    back_off pauses_, refusal_pauses_;
     node_follower::listener tell_;  // null: no request is pending
     awaited_report_ptr who_;        // the next() that set tell_; null: none
     std::error_code ended_;
     bool up_ = false, pausing_ = false, stopping_ = false;
+    bool refused_ = false;  // by the last answer: not for now, but until an ACL or a credential changes
     bool leave_data_ = false, leave_children_ = false;  // while it stops: these watches are to be left
     std::shared_ptr<const void> work_;                  // the same: see toolbox::begin_background_work()
 };

@@ -17,7 +17,8 @@ namespace zkasio::detail {
 ///   The answer is delivered, but not taken as current (F2): the next tell_next() reads again.
 /// - F4: a missing node is read by exists(), which watches for its creation. If exists() finds it, it is read again.
 /// - F5: an answer whose mark is known to the caller is not delivered.
-/// - F6: after a failure the next read, which is the same, has to wait until resume().
+/// - F6: after a failure the next read, which is the same, has to wait until resume(). A refusal is such a failure,
+///   too: no watch tells of a change of the ACL.
 class follow_rules {
 public:
     /// @param what node_read::data or node_read::children.
