@@ -412,6 +412,53 @@ TEST_CASE("persistent node: the pauses between its writes begin anew once it sta
     ensemble.run(node.leave());
 }
 
+// Three nodes of each kind leave with the last copy of their client.
+TEST_CASE("persistent node: left without a server, with its client, it does not keep the loop running", "[testing]") {
+    const create_mode mode =
+        GENERATE(create_mode::persistent, create_mode::persistent_ttl, create_mode::persistent_sequential);
+    const auto cut_off_for = GENERATE(as<std::chrono::seconds>(), 3, 60, 3600);
+    fake_ensemble ensemble;
+    std::size_t warnings = 0;
+    std::optional<client> zk =
+        ensemble.client(client_options("zk1:2181").session_timeout(10s).log([&](std::string_view line) {
+            warnings += line.find("the node stays: no server was in reach to remove it") != line.npos;
+        }));
+    persistent_node_options options;
+    options.mode(mode);
+    if (has_ttl(mode)) options.ttl(5min);
+    std::vector<persistent_node> nodes;
+    for (const char* path : {"/dir/a", "/dir/b", "/dir/c"}) {
+        nodes.emplace_back(*zk, path, "ours", options);
+        ensemble.run(nodes.back().created());
+    }
+    ensemble.hold_down(*zk);
+    ensemble.run_for(cut_off_for);
+    const auto left_at = ensemble.now();
+    nodes.clear();
+    zk.reset();
+    ensemble.run_dry(1min);
+    CHECK(ensemble.now() - left_at < 45s);  // the session's timeout and a third, and twice connection_timeout()
+    CHECK(warnings == 3);
+    CHECK(ensemble.children("/dir").size() == (has_ttl(mode) && cut_off_for > 5min ? 0u : 3u));
+}
+
+TEST_CASE("persistent node: left without a server, it is removed later while its client is used", "[testing]") {
+    fake_ensemble ensemble;
+    const client zk = ensemble.client(client_options("zk1:2181").session_timeout(10s));
+    persistent_node_options options;
+    options.mode(create_mode::persistent);
+    std::optional<persistent_node> node(std::in_place, zk, "/dir/node", "ours", options);
+    ensemble.run(node->created());
+    ensemble.hold_down(zk);
+    ensemble.run_for(1min);
+    node.reset();
+    ensemble.run_for(1h);
+    CHECK(ensemble.exists("/dir/node"));
+    ensemble.let_in(zk);
+    ensemble.run(zk.idle());
+    CHECK_FALSE(ensemble.exists("/dir/node"));
+}
+
 TEST_CASE("persistent node: one that has taken over a node with a time to live keeps it, too", "[testing]") {
     fake_ensemble ensemble;
     const client zk = ensemble.client(a_minute());

@@ -1,5 +1,6 @@
 #include <zkasio/membership/persistent_node.hpp>
 
+#include <zkasio/coroutines/timeout.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/membership/detail/node_keeper.hpp>
 #include <zkasio/path.hpp>
@@ -8,7 +9,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <exception>
+#include <map>
+#include <mutex>
 #include <utility>
 
 namespace zkasio {
@@ -36,12 +40,70 @@ session_loop begin_to_keep(const client& zk, keeper_ptr keeper) {
     return run_in_each_session(zk, body, ended);
 }
 
+// How many nodes of each client are leaving. Each of them keeps its client open.
+class leaving_nodes {
+public:
+    using client_handle = std::weak_ptr<const void>;  // of client::keep_open()
+
+    explicit leaving_nodes(client_handle of) : of_(std::move(of)) { add(1); }
+    leaving_nodes(const leaving_nodes&) = delete;
+    leaving_nodes& operator=(const leaving_nodes&) = delete;
+    ~leaving_nodes() { add(-1); }
+
+    // Whether no copy of the client is left, and nothing else that keeps the client open.
+    bool are_all_that_is_left() const {
+        const std::lock_guard lock(mutex());
+        return of_.use_count() <= counts()[of_];
+    }
+
+private:
+    using count_by_client = std::map<client_handle, long, std::owner_less<client_handle>>;
+    static std::mutex& mutex() {
+        static std::mutex m;
+        return m;
+    }
+    static count_by_client& counts() {
+        static count_by_client all;
+        return all;
+    }
+    void add(long n) {
+        const std::lock_guard lock(mutex());
+        if ((counts()[of_] += n) == 0) counts().erase(of_);
+    }
+
+    const client_handle of_;
+};
+
+asio::awaitable<void> until_over(const session_loop* loop) {
+    try {
+        co_await loop->stopped();
+    } catch (const error& e) {  // callers of leave() are told, see node_board::until_left()
+        if (e.code() == condition::cancelled) throw;
+    }
+}
+
+// Waits for the end of a loop that leaves. An ephemeral node goes with its session. For any other node, the loop goes
+// on until a server is in reach; but if none comes, a client that nobody uses any more must not live for ever.
+asio::awaitable<void> until_left_or_given_up(session_loop* loop, node_keeper* keeper,
+                                             leaving_nodes::client_handle handle, std::chrono::nanoseconds patience) {
+    const leaving_nodes leaving(std::move(handle));
+    for (bool over = false; !over;) {
+        auto wait = [&] { return until_over(loop); };
+        over = co_await run_with_deadline(boot_clock::after(patience), wait);
+        const bool is_hopeless = !over && keeper->is_without_session_for(patience) && leaving.are_all_that_is_left();
+        if (!is_hopeless) continue;
+        keeper->give_up();
+        loop->stop();
+    }
+}
+
 // On the client's strand, as all background work.
-asio::awaitable<void> leave_in_background(session_loop loop, keeper_ptr keeper) {
+asio::awaitable<void> leave_in_background(session_loop loop, keeper_ptr keeper, leaving_nodes::client_handle handle,
+                                          std::chrono::nanoseconds patience) {
     if (keeper->is_idle()) loop.stop();
     try {
-        co_await loop.stopped();
-    } catch (const error&) {  // callers of leave() are told, see node_board::until_left()
+        co_await until_left_or_given_up(&loop, keeper.get(), std::move(handle), patience);
+    } catch (const error&) {  // the client is being closed
     }
 }
 
@@ -73,7 +135,9 @@ public:
     node_owner(const client& zk, std::string path, bytes data, persistent_node_options options)
         : board_(checked_board(zk, std::move(path), std::move(data), options)),
           keeper_(std::make_shared<node_keeper>(board_, std::move(options))),
-          loop_(begin_to_keep(zk, keeper_)) {}
+          loop_(begin_to_keep(zk, keeper_)),
+          client_(zk.keep_open()),
+          patience_(zk.options().connection_timeout()) {}
     node_owner(const node_owner&) = delete;
     node_owner& operator=(const node_owner&) = delete;
     // If there is no memory left to begin leaving, the loop is stopped, and the node goes with the session.
@@ -87,7 +151,8 @@ public:
     void leave() {
         if (left_.exchange(true)) return;
         board_->ask_to_leave();
-        toolbox(board_->events()).run_in_background(leave_in_background(std::move(loop_), std::move(keeper_)));
+        toolbox(board_->events())
+            .run_in_background(leave_in_background(std::move(loop_), std::move(keeper_), client_, patience_));
     }
 
     const board_ptr& board() const noexcept { return board_; }
@@ -96,6 +161,8 @@ private:
     const board_ptr board_;
     keeper_ptr keeper_;
     session_loop loop_;
+    const leaving_nodes::client_handle client_;
+    const std::chrono::nanoseconds patience_;
     std::atomic<bool> left_{false};
 };
 

@@ -122,7 +122,10 @@ public:
     /// between lookup and removal, that node is removed.
     /// *Completes when* a server has confirmed that the node is gone, also when the create was still under way; or when
     /// the session that owned the node is over. Without a connection, leave() waits for one.
-    /// *Fails with* what the removal fails with, for example zk_errc::no_auth, and what ends the client first.
+    /// *Fails with* what the removal fails with, for example zk_errc::no_auth, and what ends the client first. With
+    /// errc::not_connected if the node is not ephemeral, no copy of the client is left, nor anything else that keeps
+    /// the client open, and there was no session for client_options::connection_timeout(): then the node stays, with a
+    /// warning in the log.
     /// *Cancellation* ends the wait: the removal goes on in the background. A second call waits for the same removal.
     asio::awaitable<void> leave() const;
 

@@ -2,6 +2,7 @@
 
 #include <zkasio/coroutines/timeout.hpp>
 #include <zkasio/path.hpp>
+#include <zkasio/recipe/log_warning.hpp>
 #include <zkasio/recipe/retry_until_certain.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
@@ -344,6 +345,7 @@ asio::awaitable<void> node_keeper::keep(std::shared_ptr<node_keeper> self, sessi
         failed = std::current_exception();
     }
     self->running_ = false;
+    self->running_until_ = boot_clock::now();
     if (!failed) co_return;
     if (on.over() && is_ephemeral(self->options_.mode())) self->forget_node();
     if (self->board_->leaving() && !self->may_stand()) co_return;
@@ -393,7 +395,11 @@ void node_keeper::end(const std::exception_ptr& why) {
         failed = std::current_exception();
     }
     if (claim_) claim_->release(*board_);
-    board_->end(end_of_node(why, board_->path()));
+    const std::string& path = has_no_name() ? board_->path() : node_path_;
+    const bool stays = !why && given_up_ && may_stand();
+    if (stays) log_warning(last_, path + ": the node stays: no server was in reach to remove it", {{"path", path}});
+    board_->end(stays ? std::make_exception_ptr(error(errc::not_connected, "persistent_node", path, "the node stays"))
+                      : end_of_node(why, board_->path()));
     if (failed) std::rethrow_exception(failed);
 }
 

@@ -12,6 +12,7 @@
 
 #include <asio/awaitable.hpp>
 
+#include <chrono>
 #include <cstdint>
 #include <exception>
 #include <memory>
@@ -34,6 +35,12 @@ public:
     /// No keep() runs, and no node of this keeper can exist: leave() has nothing to wait for.
     bool is_idle() const noexcept { return !running_ && !may_stand(); }
     node_board& board() const noexcept { return *board_; }
+    /// Whether there has been no session for this time.
+    bool is_without_session_for(std::chrono::nanoseconds time) const noexcept {
+        return !running_ && boot_clock::now() - running_until_ >= time;
+    }
+    /// The node stays, if there is one: leaving fails. To be called before the loop is stopped.
+    void give_up() noexcept { given_up_ = true; }
 
 private:
     static asio::awaitable<void> run(std::shared_ptr<node_keeper> self, session on);
@@ -67,6 +74,8 @@ private:
     std::shared_ptr<node_claim> claim_;  // in the session `last_`
     session last_;                       // the session of the last keep()
     bool running_ = false;               // keep() runs
+    boot_clock::time_point running_until_{};  // when the last keep() ended
+    bool given_up_ = false;
     std::vector<std::int64_t> former_sessions_;  // the last few in which the node may have been created
     std::string node_path_;              // "": a sequential node that has no name yet
     std::int64_t created_by_ = 0;        // see node_facts
