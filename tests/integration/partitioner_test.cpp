@@ -54,7 +54,10 @@ private:
     std::map<std::string, int> begun_;
 };
 
-partitioner_options named(std::string id) { return partitioner_options().id(std::move(id)).settle(20ms); }
+// Who gets what is known beforehand.
+partitioner_options named(std::string id) {
+    return partitioner_options().id(std::move(id)).settle(20ms).assignment(&assign_in_turn);
+}
 
 // A partitioner that runs.
 class worker {

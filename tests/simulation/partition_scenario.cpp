@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <iterator>
 #include <system_error>
 #include <utility>
 
@@ -99,21 +100,25 @@ partition_scenario::~partition_scenario() {
     s_.on_idle = [] {};
 }
 
-partitioner partition_scenario::new_partitioner(int client) {
+void partition_scenario::add_member(int client) {
     partitioner_options options;
     options.id('m' + std::to_string(++next_id_)).settle(200ms + std::chrono::milliseconds(s_.pick(1000)));
     if (s_.chance(50)) options.settle_at_most(2s);
     if (s_.chance(30)) options.stop_margin(std::chrono::milliseconds(s_.pick(1000)));
-    return {s_.client_number(client), "/p", partitions_, std::move(options)};
+    const bool in_turn = s_.chance(other_versions_);
+    if (in_turn) options.assignment(&assign_in_turn);
+    partitioner divides(s_.client_number(client), "/p", partitions_, std::move(options));
+    member& m = members_.emplace_back(std::move(divides), in_turn);
+    s_.note(m.divides.id(), " of client ", std::to_string(client), in_turn ? " of another version" : "", " comes");
+    m.task.emplace(s_.user_executor(client), run_member(client, &m));
 }
 
 asio::awaitable<void> partition_scenario::come_and_go(std::size_t rounds) {
     for (; rounds > 0; --rounds) {
         co_await s_.pause(s_.pick(200));
         const int client = some_client();
-        const auto m = members_.emplace(members_.end(), new_partitioner(client));
-        s_.note(m->divides.id(), " of client ", std::to_string(client), " comes");
-        m->task.emplace(s_.user_executor(client), run_member(client, &*m));
+        add_member(client);
+        const auto m = std::prev(members_.end());
         if (rounds == 1 && s_.chance(70)) break;  // this one stays
         co_await s_.pause(s_.pick(s_.chance(70) ? 600 : 60));
         co_await end_member(m);
@@ -211,9 +216,11 @@ std::vector<std::string> partition_scenario::ids() const {
 // Each member owns what is assigned to it, and nothing else; nobody else is in the queues, and all members are seen.
 bool partition_scenario::is_divided(const group_observer& observer) const {
     const std::vector<std::string> all = ids();
+    const bool in_turn = std::any_of(members_.begin(), members_.end(), [](const member& m) { return m.is_in_turn; });
     for (const member& m : members_) {
+        const auto assign = in_turn ? &assign_in_turn : &assign_by_rendezvous;
         if (m.divides.state() != partitioner_state::acquired) return false;
-        if (m.divides.owned() != assign_in_turn(m.divides.id(), all, partitions_)) return false;
+        if (m.divides.owned() != assign(m.divides.id(), all, partitions_)) return false;
     }
     for (const std::string& partition : partitions_)
         if (s_.children(join_path(locks, partition)).size() != 1) return false;
@@ -232,8 +239,7 @@ asio::awaitable<void> partition_scenario::finish() {
     time_.be_steady();
     if (members_.empty()) {
         const int client = some_client();
-        members_.emplace_back(new_partitioner(client));
-        members_.back().task.emplace(s_.user_executor(client), run_member(client, &members_.back()));
+        add_member(client);
     }
     for (int pauses = 0; !is_divided(observer); ++pauses) {
         if (pauses == 500) throw violation("the partitions are not divided");
@@ -252,6 +258,7 @@ void partition_scenario::run_at_random() {
     create_node(s_.ensemble, commits);
     for (std::size_t n = 1 + s_.pick(5); n > 0; --n) partitions_.push_back('x' + std::to_string(n));
     std::sort(partitions_.begin(), partitions_.end());
+    if (s_.chance(40)) other_versions_ = 30;
     const std::size_t clients = 2 + s_.pick(3);
     for (std::size_t n = 0; n < clients; ++n)
         s_.add_client(faults_.drops_lose ? suspension_policy::lose : suspension_policy::keep);

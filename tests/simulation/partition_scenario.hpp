@@ -80,14 +80,15 @@ public:
 
 private:
     struct member {
-        explicit member(partitioner p) : divides(std::move(p)) {}
+        member(partitioner p, bool in_turn) : divides(std::move(p)), is_in_turn(in_turn) {}
         partitioner divides;
+        bool is_in_turn;  // of a version that knows assign_in_turn() only
         std::optional<running> task;
         std::shared_ptr<std::set<std::string>> bodies = std::make_shared<std::set<std::string>>();  // by partition
     };
 
     int some_client() { return static_cast<int>(s_.pick(static_cast<std::size_t>(s_.clients()))); }
-    partitioner new_partitioner(int client);
+    void add_member(int client);
     asio::awaitable<void> come_and_go(std::size_t rounds);
     asio::awaitable<void> run_member(int client, member* m);
     asio::awaitable<void> work(int client, member* m, held_partition& p);
@@ -107,6 +108,7 @@ private:
     std::vector<std::string> partitions_;
     std::list<member> members_;
     std::size_t working_ = 0, next_id_ = 0, commits_ = 0;
+    int other_versions_ = 0;  // percent
     bool calm_ = false, finished_ = false;
 };
 

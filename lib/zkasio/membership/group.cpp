@@ -41,7 +41,7 @@ persistent_node_options node_options(const group_options& how) {
 
 asio::awaitable<group_membership> joined(client zk, std::string path, group_options how, std::string id, bytes data) {
     check_there(path, "join");
-    const bool has_data = how.names() == group_names::curator;
+    const bool has_data = has_member_data(how.names());
     const auto refuse = [&](std::string_view why) { throw error(errc::invalid_argument, "join", path, why); };
     if (!has_data && data.size() > 0) refuse("the members of kazoo's parties have no data");
     // Checked for kazoo's parties, too: with Curator's names the same members may be in another group.

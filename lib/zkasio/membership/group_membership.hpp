@@ -29,7 +29,7 @@ public:
     const std::string& path() const noexcept { return node_.path(); }
 
     /// Sets the data that the other members see, see persistent_node::set_data().
-    /// *Fails with* errc::invalid_argument in the parties of kazoo, whose members have no data.
+    /// *Fails with* errc::invalid_argument where members have no data, see has_member_data().
     asio::awaitable<void> set_data(bytes data) const;
 
     /// persistent_node_state::standing: the other members see this one, as far as this client knows.

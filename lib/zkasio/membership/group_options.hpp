@@ -11,7 +11,15 @@ enum class group_names {
     curator,              ///< `<id>` with data of the member's own: Curator's GroupMember
     kazoo_party,          ///< `<32 hex digits>__party__`, whose data is the id: kazoo's Party
     kazoo_shallow_party,  ///< `<32 hex digits>-<id>`: kazoo's ShallowParty
+    /// As kazoo_shallow_party, with data of the member's own, which kazoo does not read: the members of a partitioner.
+    /// The data of kazoo's own members are their ids.
+    kazoo_shallow_party_with_data,
 };
+
+/// Whether members have data that the others see; otherwise, data are refused.
+constexpr bool has_member_data(group_names names) noexcept {
+    return names == group_names::curator || names == group_names::kazoo_shallow_party_with_data;
+}
 
 class group_options {
 public:

@@ -11,7 +11,7 @@ namespace zkasio {
 /// A member of a group.
 struct member_info {
     std::string id;
-    std::string data;  ///< none in the parties of kazoo
+    std::string data;  ///< none in the parties of kazoo, see has_member_data()
     std::string path;  ///< the member's node
 
     friend bool operator==(const member_info&, const member_info&) = default;

@@ -47,11 +47,22 @@ ZKASIO_EXPORT asio::awaitable<void> run_partitioner(partition_body body, client 
 /// partition never has two owners, even while members disagree. When members come or go, only those partitions move
 /// whose member changes, see partitioner_options::settle().
 ///
+/// *While members differ*, as in a rolling deployment: each member publishes its assignment's name and a digest of its
+/// list of partitions.
+///   - Different names: all use assign_in_turn(), see partitioner_options::assignment().
+///   - Different lists: a warning in the log tells which members have which. A member that is assigned a partition may
+///     not know the partition. So each partition of a list also has one stand-in among the members with this list. If
+///     no member has stood for the partition's lock for settle(), the stand-in takes the partition, with a warning, and
+///     keeps it until the members change. This costs one watch and one read for each partition of each list, for as
+///     long as the lists differ. While this is so, shares need not be equal, and a member may wait for a partition that
+///     another one owns. Nobody stands in for members of kazoo and of zkasio 0.2, which publish nothing.
+///
 /// The nodes are those of kazoo's SetPartitioner, and both can share work: `<path>/party` is a ShallowParty, and
 /// `<path>/locks/<partition>` a Lock.
 ///   - kazoo's members give up all partitions at each change, and acquire them again.
 ///   - kazoo sorts the partitions as Python objects, zkasio sorts their names. To be divided alike, they have to be
 ///     strings in Python: the numbers 2 and 10 are in another order than "2" and "10".
+///   - While kazoo's members take part, all members use assign_in_turn(), which is kazoo's default.
 ///   - As in kazoo, every child of `<path>/party` is taken for a member. No other node may be there: no member would
 ///     work on the partitions assigned to it.
 ///
@@ -61,7 +72,8 @@ ZKASIO_EXPORT asio::awaitable<void> run_partitioner(partition_body body, client 
 class ZKASIO_EXPORT partitioner {
 public:
     /// Throws errc::invalid_path; errc::invalid_argument when there is no partition, a partition is no name of a node,
-    /// or two have the same name. @param path a directory for this partitioner only; created when it is missing.
+    /// or two have the same name. @param partitions the same ones in all members; see above. @param path a directory
+    /// for this partitioner only; created when it is missing.
     partitioner(client zk, std::string path, std::vector<std::string> partitions,
                 partitioner_options options = partitioner_options());
 

@@ -13,14 +13,25 @@
 
 namespace zkasio {
 
-/// Returns which of the `partitions` are assigned to the member `me`. All members have to use the same function of the
-/// same arguments, so that together they take each partition once. The ids of the `members`, and the `partitions`, are
-/// sorted.
+/// Returns which of the `partitions` are assigned to the member `me`. All members have to use the same function, so
+/// that together they take each partition once. The ids of the `members`, and the `partitions`, are sorted.
 using partition_assignment =
     std::function<std::vector<std::string>(const std::string& me, const std::vector<std::string>& members,
                                            const std::vector<std::string>& partitions)>;
 
+/// Equal shares, by rendezvous hashing: when a member comes or goes, nearly only those partitions move that have to.
+/// (With 300 partitions, of those that could stay less than a tenth move.) The member and the partition whose hashes
+/// give the highest number belong together, and so on, until each member has its share; where the shares cannot be
+/// equal, some members have one partition more.
+///
+/// The number of a pair is m(h(member) ^ m(h(partition))), with FNV-1a (64 bits) for h and the last step of splitmix64
+/// for m. The cost is the number of partitions times the number of members.
+ZKASIO_EXPORT std::vector<std::string> assign_by_rendezvous(const std::string& me,
+                                                            const std::vector<std::string>& members,
+                                                            const std::vector<std::string>& partitions);
+
 /// kazoo's assignment: the first member takes the first partition, the second one the second, and so on, round-robin.
+/// When a member comes or goes, nearly all partitions move.
 ZKASIO_EXPORT std::vector<std::string> assign_in_turn(const std::string& me, const std::vector<std::string>& members,
                                                       const std::vector<std::string>& partitions);
 
@@ -45,8 +56,15 @@ public:
     /// The body of a partition is cancelled this time before the end of a lease that was not renewed, see
     /// lead_options::stop_margin(). 0 by default.
     partitioner_options& stop_margin(any_duration margin) { stop_margin_ = margin; return *this; }
-    /// assign_in_turn() by default. The function may be called on any thread that the work runs on, one call at a time.
-    partitioner_options& assignment(partition_assignment f) { assignment_ = std::move(f); return *this; }
+    /// assign_by_rendezvous() by default. The function may be called on any thread that the work runs on, one call at a
+    /// time.
+    ///
+    /// @param name published in this member's node. While the members' names differ, or some publish none (kazoo's
+    /// members, and those of zkasio 0.2), all use assign_in_turn(): so a fleet can be given another assignment one
+    /// member after another. assign_by_rendezvous() and assign_in_turn() have the names "rendezvous" and "in turn". A
+    /// function without a name is always used, whatever the other members do. Throws errc::invalid_argument for a name
+    /// of more than 256 bytes.
+    partitioner_options& assignment(partition_assignment f, std::string name = {});
     /// The ACL of all nodes (client_options::default_acl()). It must let the other members read the nodes.
     partitioner_options& acl(zkasio::acl a) { acl_ = std::move(a); return *this; }
 
@@ -55,6 +73,7 @@ public:
     std::chrono::nanoseconds settle_at_most() const noexcept;
     std::chrono::nanoseconds stop_margin() const noexcept { return stop_margin_; }
     const partition_assignment& assignment() const noexcept { return assignment_; }
+    const std::string& assignment_name() const noexcept { return assignment_name_; }
     const zkasio::acl& acl() const noexcept { return acl_; }
 
 private:
@@ -62,7 +81,8 @@ private:
     std::chrono::nanoseconds settle_{std::chrono::seconds(1)};
     std::optional<std::chrono::nanoseconds> settle_at_most_;
     std::chrono::nanoseconds stop_margin_{0};
-    partition_assignment assignment_ = &assign_in_turn;
+    partition_assignment assignment_;
+    std::string assignment_name_;
     zkasio::acl acl_ = default_acl();
 };
 

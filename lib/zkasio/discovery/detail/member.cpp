@@ -7,18 +7,6 @@
 
 namespace zkasio::discovery_detail {
 
-std::uint64_t hash_of(std::string_view text) noexcept {
-    std::uint64_t h = 0xcbf29ce484222325;
-    for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-    return h;
-}
-
-std::uint64_t mixed(std::uint64_t x) noexcept {
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-    return x ^ (x >> 31);
-}
-
 // Keeps every sum of weights finite.
 constexpr double most_weight = 1e100;
 

@@ -2,12 +2,12 @@
 
 #include <zkasio/discovery/detail/failure_record.hpp>
 #include <zkasio/discovery/service_instance.hpp>
+#include <zkasio/recipe/stable_hash.hpp>
 
 #include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <string_view>
 
 namespace zkasio::discovery_detail {
 
@@ -33,9 +33,7 @@ struct member {
 };
 using member_ptr = std::shared_ptr<const member>;
 
-/// FNV-1a, 64 bits: the same in every process, as pick_for() requires.
-std::uint64_t hash_of(std::string_view text) noexcept;
-/// The finalizer of splitmix64: a bijection that spreads a difference in one bit over all bits.
-std::uint64_t mixed(std::uint64_t x) noexcept;
+using detail::hash_of;  // the same in every process, as pick_for() requires
+using detail::mixed;
 
 }  // namespace zkasio::discovery_detail

@@ -18,13 +18,14 @@ std::string member_name(group_names names, std::string_view id, std::string_view
     switch (names) {
         case group_names::curator: break;
         case group_names::kazoo_party: return std::string(unique).append(party_marker);
-        case group_names::kazoo_shallow_party: return std::string(unique).append("-").append(id);
+        case group_names::kazoo_shallow_party:
+        case group_names::kazoo_shallow_party_with_data: return std::string(unique).append("-").append(id);
     }
     return std::string(id);
 }
 
 std::string member_data(group_names names, std::string_view id, std::string data) {
-    return names == group_names::curator ? std::move(data) : std::string(id);
+    return has_member_data(names) ? std::move(data) : std::string(id);
 }
 
 std::optional<member_info> member_of(group_names names, std::string_view name, std::string_view data) {
@@ -38,6 +39,7 @@ std::optional<member_info> member_of(group_names names, std::string_view name, s
             if (name.find(party_marker) == std::string_view::npos) return std::nullopt;
             member.id = data;
             break;
+        case group_names::kazoo_shallow_party_with_data: member.data = data; [[fallthrough]];
         case group_names::kazoo_shallow_party:
             member.id = name.substr(name.find('-') + 1);  // without a '-': all of it, as kazoo does
             break;

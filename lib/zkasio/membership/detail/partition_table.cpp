@@ -59,6 +59,12 @@ std::set<std::string> partition_table::assign(const std::string& path, const std
     return assigned;
 }
 
+void partition_table::take(const std::string& name) {
+    assert(std::binary_search(partitions_.begin(), partitions_.end(), name));
+    const std::lock_guard lock(mutex_);
+    assigned_.insert(name);
+}
+
 void partition_table::add(const std::string& owned) {
     const std::lock_guard lock(mutex_);
     [[maybe_unused]] const bool is_new = owned_.insert(owned).second;

@@ -33,6 +33,8 @@ public:
     /// Returns `mine` as a set. Throws errc::invalid_argument for a name that is no partition. @param settled whether
     /// the members have been the same for long enough.
     std::set<std::string> assign(const std::string& path, const std::vector<std::string>& mine, bool settled);
+    /// This member works on a partition that it stands in for, as if it were assigned to this member.
+    void take(const std::string& name);
     void add(const std::string& owned);
     void remove(const std::string& owned);
 

@@ -2,6 +2,7 @@
 
 #include <zkasio/asio_version.hpp>
 #include <zkasio/coroutines/task_scope.hpp>
+#include <zkasio/membership/detail/division.hpp>
 #include <zkasio/membership/detail/member_history.hpp>
 #include <zkasio/membership/detail/partition_table.hpp>
 #include <zkasio/membership/group_observer.hpp>
@@ -13,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,23 +33,35 @@ public:
     asio::awaitable<void> divide(task_scope& tasks);
 
 private:
+    enum class role_of_task {
+        is_assigned,
+        stands_in,  // D3: waits until nobody else works on the partition
+        has_taken,  // a stand-in that works on it
+    };
+
     // Tells a task to give its partition up, and when it has ended.
     struct order {
-        explicit order(const toolbox& tools) : stop(tools.make_one_shot_event()), ended(tools.make_one_shot_event()) {}
+        order(const toolbox& tools, role_of_task r)
+            : stop(tools.make_one_shot_event()), ended(tools.make_one_shot_event()), role(r) {}
         ~order() { ended.fire(); }
         order(const order&) = delete;
         order& operator=(const order&) = delete;
         const one_shot_event stop, ended;
         std::optional<one_shot_event> before;  // the end of an earlier task of this partition
         bool given = false;
+        role_of_task role;
     };
 
     asio::awaitable<void> divide_until_settled(task_scope& tasks, const group_observer& observer,
                                                member_history& history, group_view& view);
     void divide_among(task_scope& tasks, const group_view& view, const member_history& history,
                       boot_clock::time_point now);
-    void assign(task_scope& tasks, const std::vector<std::string>& members, bool settled);
-    asio::awaitable<void> work_on(std::string name, std::shared_ptr<const order> until);
+    void assign(task_scope& tasks, const division& how, bool settled);
+    bool goes_on(order& task, const std::string& name, const division& how, const std::set<std::string>& mine);
+    void start(task_scope& tasks, const std::string& name, role_of_task role);
+    asio::awaitable<void> work_on(std::string name, std::shared_ptr<order> until);
+    asio::awaitable<void> until_nobody_stands_for(std::string name) const;
+    asio::awaitable<bool> take_if_left(std::string name, std::shared_ptr<order> until);
     asio::awaitable<void> serve(std::string name, leadership& term);
 
     const partition_body& body_;
@@ -57,6 +71,7 @@ private:
     partition_table& table_;
     std::map<std::string, std::shared_ptr<order>> tasks_;  // without those that were told to stop
     std::map<std::string, one_shot_event> stopped_;        // the ends of the newest ones that were
+    std::string difference_;                               // between the members' lists, at the last division
 };
 
 }  // namespace zkasio::membership_detail

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <zkasio/membership/partitioner_options.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// How the members of a partitioner agree on who works on what, also while they are of different versions. The rules:
+///
+///   - D1: each member publishes the name of its assignment, and a digest of its list of partitions, in its node.
+///   - D2: while the names differ, or a member publishes none (kazoo's, and those of zkasio 0.2), each member uses
+///     assign_in_turn(), as these do. A function without a name is used in any case: it is the caller who knows that
+///     all members have it.
+///   - D3: a member whose list differs may not know a partition that it is assigned by this member's list. So each
+///     partition also has one stand-in among the members that have the same list. The stand-in works on the partition
+///     if no member stands for its lock.
+///   - D4: nobody stands in for a member that publishes nothing: kazoo's members acquire all their locks before they
+///     work, and may be slow to do so.
+namespace zkasio::membership_detail {
+
+/// What a member publishes (D1).
+struct member_plan {
+    std::string assignment;  ///< its name; "": a function without a name
+    std::size_t partitions = 0;
+    std::uint64_t digest = 0;  ///< of the names of the partitions
+
+    friend bool operator==(const member_plan&, const member_plan&) = default;
+};
+
+/// @param partitions sorted
+member_plan plan_of(const partitioner_options& how, const std::vector<std::string>& partitions);
+/// The data of a member's node.
+std::string to_text(const member_plan& plan);
+/// Nothing: the data of a member that publishes no plan.
+std::optional<member_plan> parse_plan(std::string_view data);
+
+struct planning_member {
+    std::string id;
+    std::optional<member_plan> plan;
+};
+
+/// What follows for one member.
+struct division {
+    std::vector<std::string> assigned;
+    std::set<std::string> stands_in_for;  ///< D3: none of `assigned`
+    std::string difference;               ///< for the log: which lists there are, and whose; "": one
+};
+
+/// @param members sorted by id. @param partitions sorted. Throws what the assignment throws.
+division divide(const partitioner_options& how, const std::vector<planning_member>& members,
+                const std::vector<std::string>& partitions);
+
+}  // namespace zkasio::membership_detail
