@@ -195,3 +195,58 @@ TEST_CASE("partitioner: members whose assignments have different names take the 
     for (const fleet::member& m : f.members) CHECK(m.work.owned() == assign_in_turn(m.work.id(), members, all));
     f.end_all();
 }
+
+namespace {
+
+// Counts the bodies that begin, by member and partition.
+asio::awaitable<void> counting(partitioner p, std::map<std::string, int>* begun) {
+    const auto body = [&](held_partition& partition) -> asio::awaitable<void> {
+        ++(*begun)[p.id() + ':' + partition.name()];
+        co_await work_until_cancelled(partition);
+    };
+    co_await p.run(body);
+}
+
+}  // namespace
+
+TEST_CASE("partitioner: a member whose connection breaks again and again keeps its share and disturbs nobody",
+          "[testing][partitioner]") {
+    fake_ensemble ensemble;
+    const words all = numbered("p", 1, 9);
+    std::map<std::string, int> begun;
+    std::vector<client> clients;
+    std::vector<partitioner> members;
+    std::vector<running> runs;
+    for (const char* id : {"a", "b", "c"}) {
+        clients.push_back(ensemble.client(client_options("zk1:2181").session_timeout(10s)));
+        members.emplace_back(clients.back(), "/work", all, of_member(id));
+        runs.emplace_back(ensemble.get_executor(), counting(members.back(), &begun));
+    }
+    ensemble.run_for(20s);
+    const words shares[] = {members[0].owned(), members[1].owned(), members[2].owned()};
+    CHECK(begun.size() == all.size());
+    const bool sessions_end = GENERATE(false, true);
+    for (int n = 0; n < 20; ++n) {
+        ensemble.hold_down(clients[1]);
+        ensemble.run_for(sessions_end ? 14s : 3s);
+        if (sessions_end) {  // the session's timeout, settle(), and some round trips
+            CHECK(members[0].owned().size() + members[2].owned().size() == all.size());
+        }
+        ensemble.let_in(clients[1]);
+        ensemble.run_for(10s);
+        for (std::size_t m = 0; m < 3; ++m) CHECK(members[m].owned() == shares[m]);
+    }
+    for (const auto& [who_and_what, times] : begun) {
+        INFO(who_and_what);
+        const bool is_healthy = who_and_what[0] != 'b';
+        const std::string partition = who_and_what.substr(2);
+        const words& share = shares[who_and_what[0] - 'a'];
+        const bool is_own = std::find(share.begin(), share.end(), partition) != share.end();
+        if (is_healthy && is_own) CHECK(times == 1);
+        if (!sessions_end) CHECK(is_own);
+    }
+    for (running& r : runs) {
+        r.cancel();
+        CHECK(ensemble.run(r.code()) == asio::error::operation_aborted);
+    }
+}
