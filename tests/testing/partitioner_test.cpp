@@ -30,12 +30,12 @@ namespace {
 
 using words = std::vector<std::string>;
 
-asio::awaitable<void> work_until_cancelled(held_partition&) {
+asio::awaitable<void> keep_until_cancelled(held_partition&) {
     asio::steady_timer never(co_await asio::this_coro::executor, asio::steady_timer::time_point::max());
     co_await never.async_wait(asio::use_awaitable);
 }
 
-asio::awaitable<void> working(partitioner p) { co_await p.run(&work_until_cancelled); }
+asio::awaitable<void> dividing(partitioner p) { co_await p.run(&keep_until_cancelled); }
 
 words numbered(const std::string& prefix, int from, int to) {
     words all;
@@ -58,7 +58,7 @@ public:
         client zk = ensemble.client(client_options("zk1:2181").session_timeout(40s).log(
             [this](std::string_view line) { log.emplace_back(line); }, log_level::warning));
         partitioner work(zk, "/work", std::move(partitions), std::move(how));
-        running runs(ensemble.get_executor(), working(work));
+        running runs(ensemble.get_executor(), dividing(work));
         return members.emplace_back(member{std::move(zk), std::move(work), std::move(runs)});
     }
     void end(member& m) {
@@ -202,7 +202,7 @@ namespace {
 asio::awaitable<void> counting(partitioner p, std::map<std::string, int>* begun) {
     const auto body = [&](held_partition& partition) -> asio::awaitable<void> {
         ++(*begun)[p.id() + ':' + partition.name()];
-        co_await work_until_cancelled(partition);
+        co_await keep_until_cancelled(partition);
     };
     co_await p.run(body);
 }
