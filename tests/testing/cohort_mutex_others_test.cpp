@@ -173,7 +173,7 @@ TEST_CASE("cohort_mutex: a try_acquire that an idle place has refused is not ref
                     }
                     co_await pause(e, 1s);
                 }
-                CHECK(got >= 47);
+                CHECK(got >= 25);  // a try may meet a turn; beside an idle place that stays, none would succeed
                 co_await pause(e, 70s);  // nobody tries any more: the place is kept again
                 const std::size_t before = e.requests(one);
                 const int turns_before = busy.done();

@@ -22,6 +22,8 @@ using std::chrono::milliseconds;
 
 constexpr const char* held = "held";
 constexpr const char* rests = "rests";
+// A rest that ends sooner is not remembered: it may be over when the next look reaches the servers, and only they know.
+constexpr milliseconds least_remembered(10);
 
 create_options ephemeral_with(const acl& entries) {
     create_options how;
@@ -109,7 +111,7 @@ asio::awaitable<slot_offers> rested_slots(session on, slot_spec spec, std::share
             offer.record = record->stat.version;
         }
         if (left > milliseconds(0)) {
-            local->set_rest(offer.number, boot_clock::after(left));
+            if (left > least_remembered) local->set_rest(offer.number, boot_clock::after(any_duration(left)));
             offers.next = std::min(offers.next.value_or(left), left);
         } else {
             offers.now.push_back(offer);
