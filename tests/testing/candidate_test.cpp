@@ -242,6 +242,64 @@ TEST_CASE("candidate: no other one is elected before the bodies of one that step
     CHECK_FALSE(ensemble.run(two.code()));
 }
 
+TEST_CASE("candidate: while the body of a lost term still runs, somebody else leads", "[testing]") {
+    for (const bool expires : {false, true}) {
+        INFO((expires ? "the session expires" : "the lease ends"));
+        fake_ensemble ensemble;
+        const client zk = ensemble.client(sessions_of_ten_seconds());
+        const client other = ensemble.client(sessions_of_ten_seconds());
+        const client third = ensemble.client(sessions_of_ten_seconds());
+        {
+            const candidate stuck(zk, "/election");
+            int begun = 0;
+            const auto body = [&](const leadership&) -> asio::awaitable<void> {
+                ++begun;
+                return stop_slowly(10min);
+            };
+            const auto run = [&]() -> asio::awaitable<void> { co_await stuck.run(body); };
+            running work(ensemble.get_executor(), run());
+            ensemble.run(until_leads(stuck));
+            std::optional<candidate> second(std::in_place, other, "/election");
+            const candidate of_the_same_client(zk, "/election");
+            ensemble.run_for(2s);
+            const std::int64_t session = ensemble.session_id(zk);
+            ensemble.hold_down(zk);
+            ensemble.run(stuck.term()->lost());
+            if (expires) ensemble.run_for(15s);
+            ensemble.let_in(zk);
+            ensemble.run_for(5s);
+            REQUIRE((ensemble.session_id(zk) == session) == !expires);
+            REQUIRE(second->leads());
+            const candidate healthy(third, "/election");
+            ensemble.run_for(1s);
+            second.reset();
+            ensemble.run_for(5s);
+            CHECK_FALSE(stuck.leads());
+            if (!expires) CHECK(healthy.leads());
+            CHECK(stuck.status().state == candidate_state::standing);
+            ensemble.run(of_the_same_client.close());
+            ensemble.run_for(9min);
+            CHECK_FALSE(stuck.leads());
+            CHECK(healthy.leads());
+            CHECK(begun == 1);
+            ensemble.run_for(2min);  // the body has ended
+            ensemble.run(healthy.close());
+            ensemble.run_for(5s);
+            CHECK(stuck.leads());
+            CHECK(begun == 2);
+            ensemble.run_for(1s);
+            ensemble.expire(zk);
+            ensemble.run_for(1s);
+            asio::awaitable<void> closed = stuck.close();
+            ensemble.run(std::move(closed));  // does not wait for the body of the lost term
+            CHECK(begun == 2);
+            ensemble.run_for(11min);
+            CHECK(work.ended());
+        }
+        check_nothing_left(ensemble, zk);
+    }
+}
+
 TEST_CASE("candidate: an object that is destroyed resigns when its bodies have ended", "[testing]") {
     fake_ensemble ensemble;
     const client zk = ensemble.client(sessions_of_ten_seconds());

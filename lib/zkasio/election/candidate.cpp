@@ -83,14 +83,13 @@ const candidacy_ptr& require_valid(const candidacy_ptr& state, std::string_view 
 // Counts as a body of the term while this object lives.
 class body_entry {
 public:
-    body_entry(candidacy& state, const term_ptr& term) : state_(state), term_(term) {}
+    explicit body_entry(candidacy& state) : state_(state) {}
     body_entry(const body_entry&) = delete;
     body_entry& operator=(const body_entry&) = delete;
-    ~body_entry() { state_.end_body(term_); }
+    ~body_entry() { state_.end_body(); }
 
 private:
     candidacy& state_;
-    const term_ptr& term_;
 };
 
 // Runs the body until it ends, or is cancelled with the term.
@@ -136,7 +135,7 @@ asio::awaitable<void> election_detail::run_in_terms(candidate_body body, candida
         if (!term) co_return;
         {
             // Here, and not in run_in_term(), which does not begin if this coroutine was cancelled meanwhile.
-            const body_entry entry(*state, term);
+            const body_entry entry(*state);
             co_await run_in_term(body, *state, term, stop_margin);
         }
         co_await candidacy::until_over(state, term);

@@ -57,14 +57,17 @@ ZKASIO_EXPORT asio::awaitable<void> run_in_terms(candidate_body body, std::share
 /// | what happens                                | the candidate                                                      |
 /// |---------------------------------------------|--------------------------------------------------------------------|
 /// | it is elected                               | leads, until one of the next rows                                  |
-/// | the leadership is lost, with its session or | stands again, at the end of the queue, in the next session if its  |
-/// | in it                                       | own is over                                                        |
+/// | the leadership is lost, with its session or | stands again when the bodies of run() have ended, at the end of    |
+/// | in it                                       | the queue, in the next session if its own is over                  |
 /// | step_down()                                 | resigns when the bodies of run() have ended, and stands again, at  |
 /// |                                             | the end of the queue; if no other candidate waits, it leads again  |
 /// | close(), or the object is destroyed         | resigns when the bodies of run() have ended, or leaves the queue   |
 /// | there is no server, or the connection is    | goes on after the pauses of client_options::retry(), for as long   |
 /// | lost                                        | as it takes                                                        |
 /// | an error that no later attempt can mend     | ends: next() and run() fail with this error                        |
+///
+/// As long as the body of a lost term does not end, whatever was cancelled, the candidate does not stand: it would keep
+/// others from leading, and do no work. close() does not wait for such a body.
 ///
 /// Such an error is errc::client_closed, errc::forked, zk_errc::auth_failed; with session_renewal::none
 /// errc::session_expired; and what campaign() fails with and is not condition::retryable: errc::foreign_child,

@@ -114,11 +114,10 @@ asio::awaitable<void> candidacy::serve(std::shared_ptr<candidacy> self, leadersh
     const loss_reason why = term->leader.reason();
     self->end_term(term, failed && why == loss_reason::none ? reason_of_end(term->leader) : why);
     if (failed) std::rethrow_exception(failed);
-    // The bodies under a lost term are cancelled, and the next term does not wait for them: each run() does.
-    if (why == loss_reason::none) {
-        const auto ended = [self, term] { return self->bodies_have_ended(term); };
-        co_await self->change_.until(ended, "step_down", self->path_);
-    }
+    if (why == loss_reason::none)
+        co_await until_bodies_ended(self, "step_down");
+    else if (!term->leader.guard().claim()->on().over())
+        co_await until_bodies_ended_or_closed(self);  // no other candidate of this session is elected before
     try {
         co_await term->leader.resign();
     } catch (const error& e) {
@@ -127,8 +126,21 @@ asio::awaitable<void> candidacy::serve(std::shared_ptr<candidacy> self, leadersh
     }
 }
 
+asio::awaitable<void> candidacy::until_bodies_ended(std::shared_ptr<candidacy> self, std::string operation) {
+    const auto ended = [self] { return self->bodies_have_ended(); };
+    co_await self->change_.until(ended, std::move(operation), self->path_);
+}
+
+// For bodies under a lost term, maybe of an earlier session: their nodes are gone, so close() does not wait for them.
+asio::awaitable<void> candidacy::until_bodies_ended_or_closed(std::shared_ptr<candidacy> self) {
+    const auto ended = [self] { return until_bodies_ended(self, "candidate"); };
+    co_await self->close_.run_until(ended);
+}
+
 asio::awaitable<void> candidacy::stand_until_closed(std::shared_ptr<candidacy> self, leader_election election) {
     while (!self->closing()) {
+        // A term in which the body of an earlier one still runs would keep others from leading, and do no work.
+        co_await until_bodies_ended_or_closed(self);
         const auto campaign = [&] { return election.campaign(); };
         std::optional<leadership> elected = co_await self->close_.run_until(campaign);
         if (elected) co_await serve(self, std::move(*elected));
@@ -156,23 +168,23 @@ asio::awaitable<candidacy::term_ptr> candidacy::begin_body(std::shared_ptr<candi
         const std::lock_guard lock(self->mutex_);
         if (self->failed_) rethrow_end_of_loop(self->failed_, "run", self->path_);
         if (self->closing_) return true;
-        if (self->term_) ++self->term_->bodies;
         begun = self->term_;
+        if (begun) ++self->bodies_;
         return begun != nullptr;
     };
     co_await self->change_.until(decided, "run", self->path_);
     co_return begun;
 }
 
-void candidacy::end_body(const term_ptr& term) noexcept {
+void candidacy::end_body() noexcept {
     std::unique_lock lock(mutex_);
-    --term->bodies;
+    --bodies_;
     change_.notify_all(std::move(lock));
 }
 
-bool candidacy::bodies_have_ended(const term_ptr& term) const {
+bool candidacy::bodies_have_ended() const {
     const std::lock_guard lock(mutex_);
-    return term->bodies == 0;
+    return bodies_ == 0;
 }
 
 asio::awaitable<void> candidacy::until_over(std::shared_ptr<candidacy> self, term_ptr term) {

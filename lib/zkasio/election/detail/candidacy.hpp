@@ -28,7 +28,6 @@ struct candidate_term {
     leadership leader;          // resigned by the loop alone
     const one_shot_event stop;  // the term is to end
     const one_shot_event gone;  // the term has ended, and its node is removed
-    std::size_t bodies = 0;     // of run(), under this term; guarded by the candidacy
     std::exception_ptr not_resigned;  // the servers have refused to remove the node; written before `gone` is fired
 };
 
@@ -56,7 +55,7 @@ public:
 
     /// The term of a new body, which ends with end_body(). Null: the candidate was closed.
     static asio::awaitable<term_ptr> begin_body(std::shared_ptr<candidacy> self);
-    void end_body(const term_ptr& term) noexcept;
+    void end_body() noexcept;
     static asio::awaitable<void> until_over(std::shared_ptr<candidacy> self, term_ptr term);
 
     // ------------------------------------------------------------------------------------------ for the loop
@@ -74,7 +73,9 @@ private:
     term_ptr begin_term(leadership elected);
     void end_term(const term_ptr& term, loss_reason why);
     term_ptr take_term(std::unique_lock<std::mutex> lock, loss_reason why);
-    bool bodies_have_ended(const term_ptr& term) const;
+    bool bodies_have_ended() const;
+    static asio::awaitable<void> until_bodies_ended(std::shared_ptr<candidacy> self, std::string operation);
+    static asio::awaitable<void> until_bodies_ended_or_closed(std::shared_ptr<candidacy> self);
     std::optional<candidate_status> untold_status() const;
     void check_alive() const;
 
@@ -86,6 +87,7 @@ private:
     mutable std::mutex mutex_;
     // Guarded by mutex_:
     term_ptr term_;
+    std::size_t bodies_ = 0;  // of run(), under the term and under lost ones
     candidate_status status_;
     std::optional<candidate_status> told_;  // by next()
     std::exception_ptr failed_;
