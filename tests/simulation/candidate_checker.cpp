@@ -197,10 +197,15 @@ void candidate_checker::check_quiet() {
     std::set<std::string> standing;
     for (const auto& [token, n] : nodes_)
         if (n.gone == removal::none) standing.insert(n.id);
+    // A body that runs under a lost term keeps all candidates of its client from taking a place.
+    const auto waits_for = [&](const watched_candidate& who, const running_body& b) {
+        const bool is_gone = is_lost(b) || nodes_.at(b.token).gone == removal::by_operator;
+        return b.stops && (b.who.get() == &who || (b.who->client == who.client && is_gone));
+    };
     for (const candidate_ptr& who : candidates_) {
-        const bool resigns = std::any_of(bodies_->begin(), bodies_->end(),
-                                         [&](const running_body& b) { return b.stops && b.who == who; });
-        if (!who->closed && !resigns && !standing.contains(who->id) && !operator_was_here_)
+        const bool waits = std::any_of(bodies_->begin(), bodies_->end(),
+                                       [&](const running_body& b) { return waits_for(*who, b); });
+        if (!who->closed && !waits && !standing.contains(who->id) && !operator_was_here_)
             throw violation(who->id + " does not stand");
     }
     const node* const first = eldest();
@@ -208,10 +213,8 @@ void candidate_checker::check_quiet() {
     const watched_candidate& who = *by_id.at(first->id);
     const bool leads = who.leads != 0 && nodes_.at(who.leads).path == first->path;
     // It resigns when its bodies have ended, or leads when those under a lost term of the same client have.
-    const bool waits_for_bodies = std::any_of(bodies_->begin(), bodies_->end(), [&](const running_body& b) {
-        const bool is_gone = is_lost(b) || nodes_.at(b.token).gone == removal::by_operator;
-        return b.stops && (b.who.get() == &who || (b.who->client == who.client && is_gone));
-    });
+    const bool waits_for_bodies = std::any_of(bodies_->begin(), bodies_->end(),
+                                              [&](const running_body& b) { return waits_for(who, b); });
     // When its connection breaks right after the election, a leader whose node an operator deletes may hear of it only
     // from a heartbeat, and none is due. Candidates of the same client wait for it.
     const bool waits_for_heartbeat =
