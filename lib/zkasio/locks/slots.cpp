@@ -161,7 +161,8 @@ asio::awaitable<slot_attempt> try_rested_slots(session on, slot_spec spec, std::
     };
     std::optional<std::chrono::milliseconds> now;
     auto slot = free.begin();
-    for (std::size_t most = 1; slot != free.end(); most *= 2) {
+    constexpr std::size_t most_at_once = 256;  // other requests of the client stand behind these reads
+    for (std::size_t most = 1; slot != free.end(); most = std::min(most * 2, most_at_once)) {
         std::vector<free_slot> looked_at;
         std::shared_ptr<local_right> right;
         for (; slot != free.end() && looked_at.size() < most; ++slot) {

@@ -24,7 +24,12 @@ void lookout::begin() {
     kept_timer_.expires_after(on_.timeout() / 4);
     kept_timer_.async_wait([weak = weak_from_this()](std::error_code cancelled) {
         const auto self = weak.lock();
-        if (self && !self->over_ && !cancelled) self->requests_.emplace(self->claim_, watch_need::spare);
+        if (!self || self->over_ || cancelled) return;
+        try {
+            self->requests_.emplace(self->claim_, watch_need::spare);
+        } catch (...) {
+            // Nothing may leave a handler. A request to give the lock back is noticed when a holder looks.
+        }
     });
 }
 

@@ -63,6 +63,7 @@ void lock_queue::enter_with_node(const contender_ptr& c, const std::string& path
 
 void lock_queue::create_node(const contender_ptr& c) {
     if (!waits_for_body(c->asked.kind)) return creation_.begin(c);
+    if (c->asked.when_contended == if_contended::give_up) return refuse(c);  // G36
     go_to(c, stage::waiting_for_bodies);
     displaced_.push_back(c);
 }

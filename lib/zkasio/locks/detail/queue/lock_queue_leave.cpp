@@ -33,7 +33,10 @@ void lock_queue::leave(const contender_ptr& c) {
     if (over_) return c->tell_gone();
     if (owns(was)) return release(c);
     decide(c, acquire_outcome::refused);
-    if (was == stage::waiting_for_bodies) std::erase(displaced_, c);
+    if (was == stage::waiting_for_bodies) {
+        std::erase(displaced_, c);
+        queue_again_after_bodies();  // those behind this contender no longer wait for the removal of its node
+    }
     if (was == stage::waiting) {
         order_.leave(c->at);
         remove(c);
