@@ -73,7 +73,7 @@ TEST_CASE("barrier: a wait ends when the barrier is opened and closed again at o
     }
 }
 
-TEST_CASE("barrier: a wait notices after a cut, too, that the barrier was opened; a write of the node is nothing") {
+TEST_CASE("barrier: a wait notices after a cut, too, that the barrier was opened, and a write of the node is nothing") {
     fake_ensemble e;
     const client one = e.client(calm()), two = e.client(calm());
     auto body = [&]() -> asio::awaitable<void> {

@@ -56,7 +56,7 @@ TEST_CASE("cost of cohort_mutex: n coroutines of one process, whatever n is", "[
 }
 
 TEST_CASE("cost of cohort_mutex: n processes that each take their turns once", "[numbers][cohort]") {
-    for (const std::size_t n : {10, 100}) {  // 1000 clients, each with a link of its own, take minutes
+    for (const std::size_t n : {10u, 100u}) {  // 1000 clients, each with a link of its own, take minutes
         fake_ensemble e;
         std::deque<client> clients;
         std::deque<cohort_mutex> locks;

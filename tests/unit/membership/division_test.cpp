@@ -44,8 +44,8 @@ planning_member publishing(const std::string& id, const names& partitions,
 }  // namespace
 
 TEST_CASE("rendezvous: the shares are equal, and each partition has one member", "[partitioner]") {
-    for (const std::size_t members : {1, 2, 3, 7, 30})
-        for (const std::size_t partitions : {1, 2, 7, 30, 100}) {
+    for (const std::size_t members : {1u, 2u, 3u, 7u, 30u})
+        for (const std::size_t partitions : {1u, 2u, 7u, 30u, 100u}) {
             INFO(members << " members, " << partitions << " partitions");
             std::map<std::string, std::size_t> shares;
             const names all = numbered("host-", 1, members);
@@ -69,7 +69,7 @@ TEST_CASE("rendezvous: who gets what, for ever", "[partitioner]") {
 TEST_CASE("rendezvous: few partitions move that could stay", "[partitioner]") {
     std::mt19937_64 random(1);
     const names partitions = numbered("p", 1000, 1299);
-    for (const std::size_t members : {3, 10, 30}) {
+    for (const std::size_t members : {3u, 10u, 30u}) {
         std::size_t moved = 0, needed = 0;
         constexpr std::size_t runs = 20;
         for (std::size_t run = 0; run < runs; ++run) {

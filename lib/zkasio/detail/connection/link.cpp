@@ -49,6 +49,7 @@ void link::set_servers(server_list servers) {
     failed_attempts_ = 0;
     failures_of_round_.clear();
     pacing_.reset();
+    connect_not_before_ = {};  // the pause was that of the former servers
     const std::lock_guard lock(names_mutex_);
     servers_.text = std::move(servers.text);
 }

@@ -18,6 +18,7 @@
 #include <exception>
 #include <memory>
 #include <optional>
+#include <string>
 #include <system_error>
 #include <utility>
 
@@ -116,7 +117,15 @@ private:
 };
 using load_ptr = std::shared_ptr<load>;
 
-// The puts of one session to one queue. While `most_under_way` transactions are under way, further puts wait, and
+// Puts travel together that create the same kind of nodes: a queue may be used with two ACLs.
+std::string key_of(const queue_spec& what) {
+    std::string key = "puts " + what.key() + ' ' + what.receipts;
+    for (const acl_entry& e : what.options.acl())
+        key += ' ' + std::to_string(static_cast<int>(e.granted())) + ' ' + e.who().scheme() + ' ' + e.who().id();
+    return key;
+}
+
+// The puts of one session to one queue with one ACL. While `most_under_way` transactions are under way, further puts wait, and
 // travel together in the next one. On the strand.
 class put_group final : public session_local, public std::enable_shared_from_this<put_group> {
 public:
@@ -127,7 +136,7 @@ public:
 
     static std::shared_ptr<put_group> of(const session& on, const spec_ptr& what) {
         const auto make = [&] { return std::make_shared<put_group>(on, what); };
-        return std::static_pointer_cast<put_group>(toolbox(on).local("puts " + what->key(), make));
+        return std::static_pointer_cast<put_group>(toolbox(on).local(key_of(*what), make));
     }
 
     void add(load_ptr l) {
@@ -253,9 +262,10 @@ asio::awaitable<void> put_together(session on, spec_ptr what, std::vector<bytes>
     asio::dispatch(on.get_executor(), [on, what, mine] { put_group::of(on, what)->add(mine); });
     try {
         co_await wait_as(mine->done(), "put", what->path);
-    } catch (const error& e) {
+    } catch (const std::system_error& e) {  // no zkasio::error if this coroutine was cancelled before it waited
         const bool may_be_put = !mine->withdraw();
-        throw error(e.code(), e.operation(), e.path(), e.hint(), may_be_put);
+        const auto* const named = dynamic_cast<const error*>(&e);
+        throw error(e.code(), "put", what->path, named ? named->hint() : std::string(), may_be_put);
     }
     mine->throw_if_failed(what->path);
 }

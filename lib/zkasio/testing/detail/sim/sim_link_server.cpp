@@ -4,7 +4,9 @@
 #include <zkasio/path.hpp>
 
 #include <algorithm>
+#include <string_view>
 #include <type_traits>
+#include <utility>
 
 namespace zkasio::testing_detail {
 
@@ -46,8 +48,8 @@ std::vector<std::string> as_listed(std::vector<std::string> names) {
         for (const char c : name) hash = 31 * hash + static_cast<unsigned char>(c);
         return (hash ^ (hash >> 16)) & (buckets - 1);
     };
-    std::stable_sort(names.begin(), names.end(), [&](const std::string& a, const std::string& b) {
-        return bucket_of(a) < bucket_of(b);
+    std::sort(names.begin(), names.end(), [&](const std::string& a, const std::string& b) {
+        return std::pair(bucket_of(a), std::string_view(a)) < std::pair(bucket_of(b), std::string_view(b));
     });
     return names;
 }
