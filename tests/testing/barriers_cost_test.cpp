@@ -27,19 +27,6 @@ using zkasio::testing::fake_ensemble;
 
 namespace {
 
-std::vector<client> connected_clients(fake_ensemble& e, std::size_t n) {
-    std::vector<client> all;
-    for (std::size_t i = 0; i < n; ++i) all.push_back(e.client(rare_heartbeats(e)));
-    for (const client& zk : all) e.run(zk.connected());
-    return all;
-}
-
-void close_all(fake_ensemble& e, std::vector<client>& all) {
-    for (client& zk : all) e.run(zk.close());
-    all.clear();
-    e.run_dry();
-}
-
 constexpr std::size_t crowds[] = {10, 100, 200};  // with 1000 the fake ensemble takes a minute
 
 using entries = std::vector<std::optional<barrier_entry>>;

@@ -2,6 +2,7 @@
 
 #include "support/catch.hpp"
 
+#include <zkasio/client.hpp>
 #include <zkasio/client_options.hpp>
 #include <zkasio/testing/fake_ensemble.hpp>
 
@@ -10,6 +11,7 @@
 #include <cstdint>
 #include <ostream>
 #include <string>
+#include <vector>
 
 /// What users of a recipe cost the servers, for tests that compare it with a law (docs/limits.md has the laws as a
 /// table). A test has the tag [numbers], and measures for each number of users:
@@ -68,6 +70,20 @@ inline client_options rare_heartbeats(testing::fake_ensemble& e) {
     using namespace std::chrono_literals;
     e.session_timeouts(1s, 20h);
     return client_options("fake").session_timeout(20h).connection_timeout(20h);
+}
+
+/// Clients with rare_heartbeats().
+inline std::vector<client> connected_clients(testing::fake_ensemble& e, std::size_t n) {
+    std::vector<client> all;
+    for (std::size_t i = 0; i < n; ++i) all.push_back(e.client(rare_heartbeats(e)));
+    for (const client& zk : all) e.run(zk.connected());
+    return all;
+}
+
+inline void close_all(testing::fake_ensemble& e, std::vector<client>& all) {
+    for (client& zk : all) e.run(zk.close());
+    all.clear();
+    e.run_dry();
 }
 
 }  // namespace zkasio::test

@@ -31,19 +31,6 @@ asio::awaitable<void> pass(mutex lock) {
     co_await guard.release();
 }
 
-std::vector<client> connected_clients(fake_ensemble& e, std::size_t n) {
-    std::vector<client> all;
-    for (std::size_t i = 0; i < n; ++i) all.push_back(e.client(rare_heartbeats(e)));
-    for (const client& zk : all) e.run(zk.connected());
-    return all;
-}
-
-void close_all(fake_ensemble& e, std::vector<client>& all) {
-    for (client& zk : all) e.run(zk.close());
-    all.clear();
-    e.run_dry();
-}
-
 }  // namespace
 
 TEST_CASE("cost of a mutex: coroutines of one client ask two requests each", "[numbers]") {

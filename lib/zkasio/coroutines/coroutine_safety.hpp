@@ -8,8 +8,8 @@
 ///
 /// Debian 12's g++ 12.2 runs the destructor of some temporaries twice (GCC bug 99576 and its relatives):
 ///   - a string, or another object with a destructor, of `?:` whose arms are not both names or both literals:
-///     `co_await f(o ? *o : "")`, `co_await f(c ? a : a + "x")`. This frees the string twice, and is easily written: name
-///     the value first, or use `o.value_or("")`. `grep -rnE 'co_await [^;]*\?[^;]*:'` finds such lines;
+///     `co_await f(o ? *o : "")`, `co_await f(c ? a : a + "x")`. This frees the string twice, and is easily written:
+///     name the value first, or use `o.value_or("")`. `grep -rnE 'co_await [^;]*\?[^;]*:'` finds such lines;
 ///   - a lambda that is written in the expression and has a capture with a destructor, also as the argument of
 ///     `std::function<...>(...)` or of another call;
 ///   - an aggregate that is made in the expression: `co_await f(thing{a, b})`;

@@ -125,8 +125,8 @@ std::string key_of(const queue_spec& what) {
     return key;
 }
 
-// The puts of one session to one queue with one ACL. While `most_under_way` transactions are under way, further puts wait, and
-// travel together in the next one. On the strand.
+// The puts of one session to one queue with one ACL. While `most_under_way` transactions are under way, further puts
+// wait, and travel together in the next one. On the strand.
 class put_group final : public session_local, public std::enable_shared_from_this<put_group> {
 public:
     put_group(const session& on, spec_ptr what)
