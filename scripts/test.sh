@@ -80,6 +80,8 @@ more=()
 if in_plain interop; then more+=("${interop_packages[@]}"); fi
 if in_plain docs; then more+=("${docs_packages[@]}"); fi
 if has_mode clang || has_mode asan || has_mode tsan || has_mode libcxx; then more+=(clang-19 libclang-rt-19-dev); fi
+# For the names in reports, and in suppressions.
+if has_mode asan || has_mode tsan; then more+=(llvm-19); fi
 if has_mode libcxx; then more+=(libc++-19-dev libc++abi-19-dev); fi
 if has_mode boost; then more+=("$(boost_of "$this_suite")"); fi
 install_packages "${more[@]}"
@@ -140,9 +142,11 @@ if [ -n "$bare" ]; then "$root/scripts/debian.sh" 12 --bare --or-here -- --skip 
 
 if [ -n "$connect" ]; then servers=$connect; else start_servers "$count"; fi
 export ZKASIO_TEST_SERVERS=$servers
-export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_stack_use_after_return=0:strict_string_checks=1}
-export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
-export TSAN_OPTIONS=${TSAN_OPTIONS:-halt_on_error=1:second_deadlock_stack=1}
+symbolizer=/usr/bin/llvm-symbolizer-19
+if [ -x $symbolizer ]; then symbolizer=:external_symbolizer_path=$symbolizer; else symbolizer=; fi
+export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_stack_use_after_return=0:strict_string_checks=1$symbolizer}
+export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1$symbolizer}
+export TSAN_OPTIONS=${TSAN_OPTIONS:-halt_on_error=1:second_deadlock_stack=1$symbolizer}
 
 for mode in "${modes[@]}"; do
     [ -z "${built_ahead[$mode]:-}" ] || until_built "$mode"
