@@ -225,6 +225,11 @@ TEST_CASE("queue items: the names of items that wait for a time, and of dead one
     CHECK(kazoo.prefix_of_dead("entry-100--2147483648.0") == "entry-100-");
     CHECK(kazoo.prefix_of_dead("notes").empty());
     CHECK(kazoo.prefix_of_dead("").empty());
+    for (const char* name : {"entry-100-0000000012.1a2b/reason", "entry-100-0000000012", "entry-100-0000000012.",
+                             "entry-100-0000000012.1g", "entry-100-0000000012.1A", "./entry-100-0000000012.1"}) {
+        INFO(name);
+        CHECK(kazoo.prefix_of_dead(name).empty());
+    }
     // Other layouts: what a name tells survives the wait.
     for (const auto& [names, how] :
          {std::pair(&plain, put_options()), std::pair(&simple, put_options()), std::pair(&urgent, priority(-3)),

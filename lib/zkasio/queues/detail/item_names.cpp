@@ -193,6 +193,15 @@ std::optional<later_item> item_names::parse_later(std::string name) const {
     return later_item{*due, std::move(name), std::string(prefix)};
 }
 
+std::string_view item_names::prefix_of_dead(std::string_view name) const noexcept {
+    const std::size_t dot = name.rfind('.');
+    if (dot == std::string_view::npos || name.find('/') != std::string_view::npos) return {};
+    const std::string_view czxid = name.substr(dot + 1);
+    const auto is_hex_digit = [](char c) { return is_digit(c) || (c >= 'a' && c <= 'f'); };
+    if (czxid.empty() || !std::all_of(czxid.begin(), czxid.end(), is_hex_digit)) return {};
+    return prefix_of(name.substr(0, dot));
+}
+
 std::string dead_name(std::string_view name, std::int64_t czxid) {
     return std::string(name) + formatted(".%llx", static_cast<unsigned long long>(czxid));
 }

@@ -52,9 +52,7 @@ public:
     std::optional<later_item> parse_later(std::string name) const;
 
     /// The name of the item, up to its sequence number; empty: this is no dead item's name.
-    std::string_view prefix_of_dead(std::string_view name) const noexcept {
-        return prefix_of(name.substr(0, name.rfind('.')));
-    }
+    std::string_view prefix_of_dead(std::string_view name) const noexcept;
 
 private:
     std::string_view marker() const noexcept;
