@@ -5,31 +5,90 @@
 #include <zkasio/queues/detail/oldest_item.hpp>
 #include <zkasio/recipe/if_exists.hpp>
 #include <zkasio/recipe/receipts.hpp>
+#include <zkasio/recipe/retry_until_certain.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <iterator>
 #include <optional>
 #include <utility>
 
 namespace zkasio::queue_detail {
 namespace {
 
-asio::awaitable<std::size_t> children_of(session on, std::string path) {
-    const std::optional<node_stat> found = co_await on.exists(path);
-    co_return found ? static_cast<std::size_t>(found->num_children) : 0;
+constexpr std::size_t most_reads = 64;  // dead items that are read together
+
+// How many children each of these nodes has; 0 without the node. In one round trip.
+asio::awaitable<std::vector<std::size_t>> numbers_of_children(session on, std::vector<std::string> paths) {
+    std::vector<std::size_t> numbers;
+    auto ask = [&]() -> asio::awaitable<void> {
+        std::vector<pending_data> asked;
+        for (const std::string& path : paths) asked.push_back(toolbox(on).start_exists(path));
+        numbers.clear();
+        for (const pending_data& a : asked) {
+            const std::optional<node_data> found = co_await if_exists(a.result());
+            numbers.push_back(found ? static_cast<std::size_t>(found->stat.num_children) : 0);
+        }
+    };
+    co_await retry_until_certain(toolbox(on).make_back_off(), ask);
+    co_return numbers;
+}
+
+// The answer to a read of a dead item, or of its reason. Nothing: there is no such node, or the client may not read the
+// node, which `refused` then tells.
+asio::awaitable<std::optional<node_data>> answer_of(pending_data asked, std::string& refused) {
+    std::optional<node_data> found;
+    try {
+        found = co_await if_exists(asked.result());
+    } catch (const error& e) {
+        if (e.code() != zk_errc::no_auth) throw;
+        refused = e.what();
+    }
+    co_return found;
+}
+
+// These dead items, without those that another client has revived or removed. In one round trip.
+asio::awaitable<std::vector<dead_item>> read_dead(session on, spec_ptr what, std::vector<std::string> names) {
+    std::vector<dead_item> all;
+    auto read = [&]() -> asio::awaitable<void> {
+        std::vector<pending_data> items, reasons;
+        for (const std::string& name : names) {
+            const std::string path = join_path(what->dead, name);
+            items.push_back(toolbox(on).start_get(path));
+            reasons.push_back(toolbox(on).start_get(join_path(path, dead_reason)));
+        }
+        all.clear();
+        for (std::size_t i = 0; i < names.size(); ++i) {
+            std::string refused;
+            std::optional<node_data> item = co_await answer_of(items[i], refused);
+            std::optional<node_data> reason = co_await answer_of(reasons[i], refused);
+            if (!item && refused.empty()) continue;
+            dead_item& d = all.emplace_back();
+            d.name = names[i];
+            d.reason = reason ? std::move(reason->data) : refused;
+            if (!item) d.reason = refused;
+            if (item) d.item = what->payload.value_or_all(std::move(item->data));
+            if (item) d.since = std::chrono::system_clock::time_point(std::chrono::milliseconds(item->stat.ctime));
+        }
+    };
+    co_await retry_until_certain(toolbox(on).make_back_off(), read);
+    co_return all;
 }
 
 }  // namespace
 
 asio::awaitable<work_queue_info> count_items(session on, spec_ptr what) {
     work_queue_info n;
-    n.claimed = co_await children_of(on, what->claims);
-    const std::size_t items = co_await children_of(on, what->items);
-    n.waiting = items - std::min(items, n.claimed);
-    n.later = co_await children_of(on, what->later);
-    n.dead = co_await children_of(on, what->dead);
+    std::vector<std::string> directories;
+    for (const std::string* path : {&what->claims, &what->items, &what->later, &what->dead})
+        directories.push_back(*path);
+    const std::vector<std::size_t> numbers = co_await numbers_of_children(on, std::move(directories));
+    n.claimed = numbers[0];
+    n.waiting = numbers[1] - std::min(numbers[1], n.claimed);
+    n.later = numbers[2];
+    n.dead = numbers[3];
     if (n.waiting > 0) n.oldest = co_await age_of_oldest(on, what);
     co_return n;
 }
@@ -38,16 +97,12 @@ asio::awaitable<std::vector<dead_item>> list_dead(session on, spec_ptr what) {
     std::vector<dead_item> all;
     std::vector<std::string> names = co_await children_if_any(on, what->dead);
     std::sort(names.begin(), names.end());
-    for (std::string& name : names) {
-        const std::string path = join_path(what->dead, name);
-        std::optional<node_data> item = co_await if_exists(on.get(path));
-        if (!item) continue;  // another client has revived the item since the listing
-        std::optional<node_data> reason = co_await if_exists(on.get(join_path(path, dead_reason)));
-        dead_item& d = all.emplace_back();
-        d.name = std::move(name);
-        d.item = what->payload.value_or_all(std::move(item->data));
-        if (reason) d.reason = std::move(reason->data);
-        d.since = std::chrono::system_clock::time_point(std::chrono::milliseconds(item->stat.ctime));
+    for (auto first = names.begin(); first != names.end();) {
+        const auto n = std::min<std::ptrdiff_t>(names.end() - first, most_reads);
+        std::vector<std::string> some(first, first + n);
+        std::vector<dead_item> read = co_await read_dead(on, what, std::move(some));
+        std::move(read.begin(), read.end(), std::back_inserter(all));
+        first += n;
     }
     co_return all;
 }
