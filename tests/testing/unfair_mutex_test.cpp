@@ -3,6 +3,8 @@
 #include "support/catch.hpp"
 #include "support/test_client.hpp"
 
+#include <zkasio/error.hpp>
+#include <zkasio/locks/revocation.hpp>
 #include <zkasio/locks/unfair_mutex.hpp>
 #include <zkasio/testing/fake_ensemble.hpp>
 
@@ -11,6 +13,8 @@
 #include <cstdint>
 #include <exception>
 #include <optional>
+#include <string>
+#include <system_error>
 
 using namespace zkasio;
 using namespace zkasio::test;
@@ -60,4 +64,27 @@ TEST_CASE("unfair_mutex: a free lock is got at once, also if the connection brea
             co_await zk.close();
         });
     }
+}
+
+// Its directory belongs to its user, whatever the name of the lock's node looks like.
+TEST_CASE("unfair_mutex: a request to give way never goes into the directory", "[unfair]") {
+    for (const std::string path : {"/jobs/nightly", "/jobs/job-0000000042", "/jobs/host-latch-0000000001"})
+        for (const holder_data how : {holder_data::kept, holder_data::replaced}) {
+            INFO(path << (how == holder_data::kept ? ", kept" : ", replaced"));
+            fake_ensemble ensemble;
+            ensemble.create("/jobs", "");
+            const client one = ensemble.client(), two = ensemble.client();
+            ensemble.run([&]() -> asio::awaitable<void> {
+                const lock_guard guard = co_await unfair_mutex(one, path).acquire();
+                std::error_code failed;
+                try {
+                    co_await revoke(two, path, how);
+                } catch (const error& e) {
+                    failed = e.code();
+                }
+                CHECK(failed == (how == holder_data::kept ? make_error_code(errc::invalid_argument) : std::error_code()));
+                CHECK((ensemble.data(path) == "__REVOKE__") == (how == holder_data::replaced));
+                CHECK(ensemble.data("/jobs") == "");
+            });
+        }
 }

@@ -14,10 +14,35 @@
 
 namespace zkasio::lock_detail {
 
+namespace {
+
+// As new_protection_id() writes it, with its dashes or without.
+bool begins_with_id(std::string_view name) noexcept {
+    std::size_t digits = 0, dashes = 0;
+    for (const char c : name) {
+        if (std::string_view("0123456789abcdef").find(c) != std::string_view::npos) {
+            if (++digits == 32) return dashes == 0 || dashes == 4;
+        } else if (c == '-' && dashes < 4 && digits == 8 + 4 * dashes) {
+            ++dashes;
+        } else {
+            return false;
+        }
+    }
+    return false;
+}
+
+bool has_id(std::string_view name) noexcept {
+    for (; !name.empty(); name.remove_prefix(1))
+        if (begins_with_id(name)) return true;
+    return false;
+}
+
+}  // namespace
+
 bool may_be_noted(std::string_view node) noexcept {
     const std::string_view name = node_name(node);
     const auto number = sequence_behind(name, "");
-    return number && number->digits.size() < name.size();
+    return number && has_id(name.substr(0, name.size() - number->digits.size()));
 }
 
 // Lives on the strand.

@@ -16,7 +16,8 @@ namespace zkasio::lock_detail {
 inline constexpr const char* revoke_message = "__REVOKE__";
 
 /// Whether the contender with this node looks for requests in the data of its directory, see directory_note: in a
-/// queue, whose nodes have sequence numbers.
+/// queue, whose nodes have sequence numbers behind the id of a protected create. (A number alone may be part of the
+/// name that a user has given to an unfair_mutex, whose directory is not ours.)
 bool may_be_noted(std::string_view node) noexcept;
 
 /// Watches for requests to give way, as long as the revocation_watch lives: in a lock's nodes, and, where they stand in
