@@ -15,6 +15,8 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
+#include <string>
+#include <string_view>
 
 namespace zkasio {
 
@@ -60,14 +62,24 @@ std::optional<leadership> as_leadership(std::optional<lock_guard> guard) {
     return leader;
 }
 
-// Errors of the lock are reported as errors of the campaign.
+// Errors of the lock are reported as errors of the campaign. To be called in a catch block.
+[[noreturn]] void rethrow_as_campaign(std::string_view operation, const std::string& path) {
+    try {
+        throw;
+    } catch (const error& e) {
+        if (e.code() == errc::would_deadlock)
+            throw error(e.code(), operation, path,
+                        "the work under a leadership stands in the same election again: it leads already");
+        rethrow_step_as(operation, path);
+    }
+}
 
 asio::awaitable<leadership> elected(mutex queue, acquire_options how) {
     try {
         lock_guard guard = co_await queue.acquire(as_candidate(std::move(how), queue));
         co_return as_leadership(std::move(guard));
     } catch (const error&) {
-        rethrow_step_as("campaign", queue.path());
+        rethrow_as_campaign("campaign", queue.path());
     }
 }
 
@@ -79,7 +91,7 @@ asio::awaitable<std::optional<leadership>> elected_in_time(mutex queue, acquire_
         std::optional<lock_guard> guard = co_await attempt(queue, as_candidate(std::move(how), queue));
         co_return as_leadership(std::move(guard));
     } catch (const error&) {
-        rethrow_step_as(operation, queue.path());
+        rethrow_as_campaign(operation, queue.path());
     }
 }
 

@@ -219,6 +219,12 @@ asio::awaitable<multi_mutex::taken> multi_mutex::take_one_by_one(multi_mutex sel
             co_await one();
         else
             result.lost = co_await while_held(claims_of(guards), std::move(one));
+        if (!next) {
+            while (!guards.empty()) {  // a refused try has given all back when it ends
+                co_await guards.back().release();
+                guards.pop_back();
+            }
+        }
         if (!next || !result.lost.empty()) co_return result;
         guards.push_back(std::move(*next));
         if (!guards.back().claim())

@@ -264,6 +264,11 @@ asio::awaitable<std::optional<permit_nodes>> acquire_permits(client zk, std::str
         // counts.
         std::optional<one_shot_event> bodies;
         auto nodes = co_await wait_for_permits(on->patient(), path, max, options, n, when_contended, *inner, bodies);
+        if (!nodes && when_contended == if_contended::give_up) {
+            // The leases' removals were sent before: a refused try keeps nobody out when it ends.
+            inner->give_up();
+            co_await inner->gone();
+        }
         if (nodes || when_contended == if_contended::give_up) co_return nodes;
         inner.reset();
         if (bodies) co_await wait_as(*bodies, "acquire", path);

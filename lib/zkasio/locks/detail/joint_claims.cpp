@@ -147,13 +147,18 @@ asio::awaitable<joint_claims> contend_for_all(session on, std::vector<acquire_re
             }
             if (place->granted()) continue;
             (place->displaced() ? displaced : refused) = true;
-            co_return;
+            // All places of a refused try are decided soon.
+            if (displaced || place->asked().when_contended == if_contended::wait) co_return;
         }
     };
     // If one place is lost, all have to be given up. Otherwise, with a new place at the end of one queue and the old
     // places in the others, two clients may stand in different orders in the same queues and wait for each other.
     const bool decided = co_await lost->happened.run_until(std::move(decide));
-    if (decided && refused) co_return result;
+    if (refused) {  // the nodes in the other queues have kept others out
+        for (const auto& place : places) place->give_up();
+        for (const auto& place : places) co_await place->gone();
+        co_return result;
+    }
     if (!decided || displaced) {
         co_await lost->happened.wait();  // returns at once: the loss was reported before the place was given up
         result.lost = lost->path;

@@ -3,14 +3,21 @@
 #include <zkasio/locks/detail/running_bodies.hpp>
 #include <zkasio/locks/lock_claim.hpp>
 #include <zkasio/error.hpp>
+#include <zkasio/recipe/log_warning.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
 #include <asio/dispatch.hpp>
 
 #include <cassert>
+#include <chrono>
 #include <utility>
 
 namespace zkasio::lock_detail {
+namespace {
+
+constexpr std::chrono::seconds a_while{10};
+
+}  // namespace
 
 struct local_mutex::claim::state {
     state(const session& on, std::string p)
@@ -20,6 +27,7 @@ struct local_mutex::claim::state {
     void tell(std::error_code why) noexcept {
         if (std::exchange(told, true)) return;
         over = why;
+        since = boot_clock::now();
         free.fire();
     }
 
@@ -28,6 +36,7 @@ struct local_mutex::claim::state {
     one_shot_event placed;            // fired when the claim is in the queue
     std::error_code over;             // read after `free` has fired
     bool told = false;                // strand
+    boot_clock::time_point since{};   // strand: when the claim had the mutex
     bool first = false;               // when placed: no claim ahead but one that is leaving
     bool leaving = false;             // strand
     running_bodies bodies;            // strand
@@ -49,6 +58,7 @@ local_mutex::claim::claim(session on, std::string path, asio::any_io_executor fr
         if (owner && owner->bodies.on(from) && !refused) refused = errc::would_deadlock;
         if (refused || queue.size() == 1) s->tell(refused);
         s->placed.fire();
+        s->of->warn_later(on);
     });
 }
 
@@ -108,8 +118,32 @@ void local_mutex::claim::body_ends(asio::any_io_executor executor) noexcept {
     }
 }
 
+void local_mutex::warn_later(const session& on) {
+    if (warning_timer_ || warned_ || over_ || queue_.size() < 2) return;
+    warning_timer_.emplace(on.get_executor(), a_while);
+    warning_timer_->async_wait([on, weak = weak_from_this()](std::error_code cancelled) {
+        const auto self = cancelled ? nullptr : weak.lock();
+        if (!self) return;
+        self->warning_timer_.reset();
+        self->warn(on);
+        self->warn_later(on);
+    });
+}
+
+void local_mutex::warn(const session& on) {
+    const claim::state* const owner = queue_.size() < 2 ? nullptr : queue_.front();
+    if (!owner || owner->leaving || !owner->bodies.executors().empty()) return;
+    if (boot_clock::now() - owner->since < a_while) return;
+    warned_ = true;
+    log_warning(on,
+                owner->path + ": an acquire has waited for 10 s or more for a lock_guard of this client, whose node is " +
+                    owner->path + ": a coroutine that has the guard itself would wait for ever",
+                {{"path", owner->path}, {"node", owner->path}});
+}
+
 void local_mutex::session_over(std::error_code why) noexcept {
     over_ = why;
+    warning_timer_.reset();
     for (claim::state* s : queue_) s->tell(why);
 }
 

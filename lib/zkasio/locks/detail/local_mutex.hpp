@@ -6,15 +6,17 @@
 
 #include <asio/any_io_executor.hpp>
 #include <asio/awaitable.hpp>
+#include <asio/steady_timer.hpp>
 
 #include <list>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace zkasio::lock_detail {
 
 /// A fair mutex among the coroutines of one session that name the same `path`. Sends no requests.
-class local_mutex final : public session_local {
+class local_mutex final : public session_local, public std::enable_shared_from_this<local_mutex> {
 public:
     /// Waits for the mutex from its construction on, then owns it; released when destroyed.
     class claim final : public local_right {
@@ -54,6 +56,12 @@ public:
 private:
     std::list<claim::state*> queue_;  // the states of the claims that have not released yet; the first owns the mutex
     std::error_code over_;
+
+    // Tells a user, once, of an acquire that waits for a guard of the same client: it may be the coroutine's own.
+    void warn_later(const session& on);
+    void warn(const session& on);
+    std::optional<asio::steady_timer> warning_timer_;
+    bool warned_ = false;
 };
 
 }  // namespace zkasio::lock_detail

@@ -50,8 +50,11 @@ void lock_queue::enter_with_node(const contender_ptr& c, const std::string& path
     c->path = path;
     if (over_) return fail(c, ended("acquire", directory()));
     if (waits_for_itself(c->asked.kind, from)) {
-        tools_.ensure_removed(path);
-        if (c->asked.when_contended == if_contended::give_up) return refuse(c);
+        const pending_removal removal = tools_.ensure_removed(path);
+        if (c->asked.when_contended == if_contended::give_up) {
+            go_to(c, stage::left);
+            return removal.then([self = shared_from_this(), c, removal] { self->refuse(c); });
+        }
         return fail(c, std::make_exception_ptr(error(errc::would_deadlock, "acquire", directory(), holds_it_already)));
     }
     c->asked_at = order_.hear_of_create();
@@ -70,16 +73,21 @@ void lock_queue::create_node(const contender_ptr& c) {
 
 asio::awaitable<void> lock_queue::no_bodies_in_the_way(session on, lock_spec_ptr lock, lock_kind kind,
                                                        asio::any_io_executor from) {
-    const auto wait = std::make_shared<bool>(true);
-    while (*wait) {
-        const one_shot_event changed = toolbox(on).make_one_shot_event();
-        asio::dispatch(on.get_executor(), [on, lock, kind, from, wait, changed] {
+    const auto fewer = std::make_shared<std::optional<one_shot_event>>();  // one for all that wait
+    do {
+        fewer->reset();
+        const one_shot_event looked = toolbox(on).make_one_shot_event();
+        asio::dispatch(on.get_executor(), [on, lock, kind, from, fewer, looked] {
             const auto queue = of(on, lock);
-            *wait = !queue->over_ && queue->waits_for_body(kind) && !queue->waits_for_itself(kind, from);
-            *wait ? queue->fewer_unfinished_.push_back(changed) : changed.fire();
+            if (!queue->over_ && queue->waits_for_body(kind) && !queue->waits_for_itself(kind, from)) {
+                if (!queue->fewer_unfinished_) queue->fewer_unfinished_ = queue->tools_.make_one_shot_event();
+                *fewer = queue->fewer_unfinished_;
+            }
+            looked.fire();
         });
-        co_await wait_as(changed, "acquire", lock->directory);
-    }
+        co_await wait_as(looked, "acquire", lock->directory);
+        if (*fewer) co_await wait_as(**fewer, "acquire", lock->directory);
+    } while (*fewer);
 }
 
 // A body of an owner that excludes the newcomer runs on `from`, an executor that no other work uses.
@@ -266,6 +274,7 @@ void lock_queue::reconsider() {
     }
     if (!order_.head()) followed_.stop();
     positions_.tell();
+    warn_later();
 }
 
 // Whether the situation has changed, so that another step may follow.
@@ -299,12 +308,13 @@ bool lock_queue::carry_out(const next_step& step, const contender_ptr& head) {
     return false;
 }
 
-// G36: the head has to wait, and with it all contenders behind it.
+// G36: the head has to wait, and with it all contenders behind it. They are told when their nodes are gone, see
+// removed(): until then the nodes keep others out.
 void lock_queue::refuse_try_acquires() {
     for (const auto& [at, c] : std::exchange(try_acquires_, {})) {
         order_.leave(at);
+        go_to(c, stage::left);
         remove(c);
-        refuse(c);
     }
 }
 
@@ -356,10 +366,11 @@ void lock_queue::session_over(std::error_code why) noexcept {
     over_ = why;
     followed_.stop();
     unfinished_.clear();
+    warning_timer_.reset();
     for (const contender_ptr& c : order_.clear()) fail(c, ended("acquire", directory()));
     for (const contender_ptr& c : creation_.take_waiting()) fail(c, ended("acquire", directory()));
     for (const contender_ptr& c : std::exchange(displaced_, {})) fail(c, ended("acquire", directory()));
-    for (const one_shot_event& e : std::exchange(fewer_unfinished_, {})) e.fire();
+    if (const auto fewer = std::exchange(fewer_unfinished_, std::nullopt)) fewer->fire();
     assert(order_.empty() && try_acquires_.empty());
 }
 
@@ -374,9 +385,10 @@ bool lock_queue::waits() noexcept {
 void lock_queue::loop_over() noexcept {
     order_.clear();
     unfinished_.clear();
+    warning_timer_.reset();
     creation_.take_waiting();
     displaced_.clear();
-    fewer_unfinished_.clear();
+    fewer_unfinished_.reset();
     positions_.clear();
     try_acquires_.clear();
 }

@@ -15,6 +15,7 @@
 
 #include <asio/any_io_executor.hpp>
 #include <asio/awaitable.hpp>
+#include <asio/steady_timer.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -150,6 +151,11 @@ private:
     static std::vector<contender_ptr> still_relying_on(std::vector<contender_ptr> successors);
     void confirm(const std::vector<contender_ptr>& successors, const std::exception_ptr& no_session);
 
+    // Telling users of waits that may be mistakes: lock_queue_warn.cpp
+    contender_ptr guard_in_the_way() const;
+    void warn_later();
+    void warn();
+
     // Sharing an owner's place: lock_queue_join.cpp
     static asio::awaitable<void> join_readers(std::shared_ptr<lock_queue> self, contender_ptr c);
     asio::awaitable<bool> try_to_join(contender_ptr c);
@@ -175,10 +181,14 @@ private:
     std::set<std::string> expected_nodes_;
     std::vector<contender_ptr> unfinished_;  // have given back a lost lock under which bodies still run
     std::vector<contender_ptr> displaced_;   // stage::waiting_for_bodies, in the order in which they queue again
-    std::vector<one_shot_event> fewer_unfinished_;  // fired when `unfinished_` has become smaller
+    std::optional<one_shot_event> fewer_unfinished_;  // awaited: fired when `unfinished_` has become smaller
     // The waiting contenders that give up if they have to wait (if_contended::give_up). Kept apart from the other
     // waiting contenders, of which there may be very many: most events do not concern those.
     std::map<queue_key, contender_ptr> try_acquires_;
+
+    std::optional<asio::steady_timer> warning_timer_;  // set: the next look at what is to be warned of
+    bool warned_of_guard_ = false, warned_of_bodies_ = false;
+    boot_clock::time_point unfinished_since_{};  // the latest of `unfinished_`
 };
 
 }  // namespace zkasio::lock_detail

@@ -58,7 +58,10 @@ void lock_queue::give_back(const contender_ptr& c) {
     if (const auto& lost = c->asked.lost) lost->tell(c->path);
     if (over_ || !lost_in_session(why) || (c->asked.keeps_place && why != loss_reason::node_deleted)) return;
     c->depart().work = tools_.begin_background_work();
-    if (c->bodies.any()) unfinished_.push_back(c);
+    if (c->bodies.any()) {
+        unfinished_.push_back(c);
+        unfinished_since_ = boot_clock::now();
+    }
     go_to(c, stage::left);
     release(c);
 }
@@ -70,8 +73,9 @@ void lock_queue::body_ended(const contender_ptr& c) {
 // G40: only a listing tells whether the nodes of the contenders that waited for the bodies were there all the time.
 void lock_queue::stop_waiting_for_bodies(const contender_ptr& c) {
     if (std::erase(unfinished_, c) == 0) return;
+    if (unfinished_.empty()) warned_of_bodies_ = false;
     order_.discard_listings();
-    for (const one_shot_event& e : std::exchange(fewer_unfinished_, {})) e.fire();
+    if (const auto fewer = std::exchange(fewer_unfinished_, std::nullopt)) fewer->fire();
     queue_again_after_bodies();
     reconsider();
 }
@@ -166,6 +170,7 @@ void lock_queue::remove(const contender_ptr& c, const std::vector<contender_ptr>
     } catch (...) {  // out of memory: the node goes with the session
         c->removal_failed();
         c->tell_gone();
+        if (c->now() == stage::left) decide(c, acquire_outcome::refused);
         confirm(successors, nullptr);
     }
 }
@@ -199,6 +204,7 @@ void lock_queue::removed(const contender_ptr& c, const std::vector<contender_ptr
     const bool waited_for = order_.waits_for_departure();
     order_.departed(c->at);
     c->tell_gone();
+    if (c->now() == stage::left) decide(c, acquire_outcome::refused);  // a refused try, which has not been told yet
     if (c->now() == stage::waiting_for_bodies) {
         c->path.clear();
         queue_again_after_bodies();

@@ -1,0 +1,60 @@
+// The part of lock_queue that names, in the log, what may have been meant otherwise.
+
+#include <zkasio/locks/detail/queue/lock_queue.hpp>
+#include <zkasio/recipe/log_warning.hpp>
+
+#include <chrono>
+#include <utility>
+
+namespace zkasio::lock_detail {
+
+namespace {
+
+constexpr std::chrono::seconds a_while{10};
+
+}  // namespace
+
+// A guard of this client that no body uses, and that the head waits for: perhaps the waiting coroutine has it.
+contender_ptr lock_queue::guard_in_the_way() const {
+    const contender_ptr head = order_.head();
+    contender_ptr owner = head ? order_.first_owner() : nullptr;
+    const bool is_guard = owner && owner->now() == stage::owner && !owner->asked.keeps_place &&
+                          owner->asked.user.expired() && !owner->bodies.any();
+    return is_guard ? owner : nullptr;
+}
+
+void lock_queue::warn_later() {
+    if (warning_timer_ || over_) return;
+    const bool waits = !warned_of_guard_ && order_.head() && order_.first_owner();
+    const bool bodies = !warned_of_bodies_ && !unfinished_.empty();
+    if (!waits && !bodies) return;
+    warning_timer_.emplace(on_.get_executor(), a_while);
+    warning_timer_->async_wait([weak = weak_from_this()](std::error_code cancelled) {
+        const auto self = cancelled ? nullptr : weak.lock();
+        if (!self) return;
+        self->warning_timer_.reset();
+        self->warn();
+        self->warn_later();
+    });
+}
+
+void lock_queue::warn() {
+    const boot_clock::time_point now = boot_clock::now();
+    const contender_ptr owner = warned_of_guard_ ? nullptr : guard_in_the_way();
+    if (owner && now - owner->since >= a_while && now - order_.head()->since >= a_while) {
+        warned_of_guard_ = true;
+        log_warning(on_,
+                    directory() + ": an acquire has waited for 10 s or more for a lock_guard of this client, whose node is " +
+                        owner->path + ": a coroutine that has the guard itself would wait for ever",
+                    {{"path", directory()}, {"node", owner->path}});
+    }
+    if (warned_of_bodies_ || unfinished_.empty() || now - unfinished_since_ < a_while) return;
+    warned_of_bodies_ = true;
+    for (const contender_ptr& c : unfinished_)
+        log_warning(on_,
+                    directory() + ": a body still runs 10 s or more after its lock, with the node " + c->path +
+                        ", was lost: acquires of this client wait for its end",
+                    {{"path", directory()}, {"node", c->path}});
+}
+
+}  // namespace zkasio::lock_detail
