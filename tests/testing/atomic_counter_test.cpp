@@ -395,6 +395,22 @@ TEST_CASE("atomic_counter: a client has its turn beside one that adds all the ti
     }
 }
 
+TEST_CASE("atomic_counter: a child of promote_to()'s directory that is no contender makes nobody wait") {
+    fake_ensemble e;
+    e.create("/n-lock/note", "of an operator");
+    const client zk = e.client(calm());
+    e.run([&]() -> asio::awaitable<void> {
+        const atomic_counter n(zk, "/n", text().promote_to("/n-lock"));
+        for (int i = 1; i <= 3; ++i) {
+            const added a = co_await add(n, 1);
+            CHECK(a.number == i);
+            const bool set = co_await n.compare_and_set(i, i);
+            CHECK(set);
+        }
+        CHECK(zk.stats().commits.front().promoted == 0);
+    });
+}
+
 TEST_CASE("id_allocator: no id twice, over cuts, and one request for a block") {
     fake_ensemble e;
     const client one = e.client(calm()), two = e.client(calm());

@@ -3,6 +3,7 @@
 #include <zkasio/locks/mutex.hpp>
 
 #include <asio/post.hpp>
+#include <asio/this_coro.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -153,6 +154,43 @@ TEST_CASE("transact: cancelled or expired at any step of a wait for its turn, no
         CHECK(steps > 5);
         CHECK((cancelled > 0) == (what == disturbance::cancel));
     }
+}
+
+TEST_CASE("transact: cancelled while it looks for the reason of a refusal, it is cancelled") {
+    std::size_t steps = 0, cancelled = 0;
+    for (std::size_t at = 0; at <= steps; ++at) {
+        INFO("cancelled after " << at << " steps");
+        with_ensemble([&](fake_ensemble& e, client zk) -> asio::awaitable<void> {
+            e.create("/a", "0");
+            e.create("/b", "0");
+            co_await zk.sync();
+            const auto body = [](unit& u) -> asio::awaitable<std::string> {
+                const seen a = co_await u.get("/a");
+                u.set("/a", a->data + "1");
+                u.create("/b", "is there");  // unread: refused, and /a may be the reason
+                co_return "";
+            };
+            outcome o;
+            const auto one = [&]() -> asio::awaitable<void> {
+                co_await asio::this_coro::throw_if_cancelled(false);
+                o = co_await try_transact(zk, body, transact_options());
+            };
+            running writes(e.get_executor(), one());
+            std::size_t step = 0;
+            e.on_step([&](std::string_view) {
+                if (step++ == at) asio::post(e.context(), [&] { writes.cancel(); });
+            });
+            co_await writes.end();
+            e.on_step(nullptr);
+            steps = std::max(steps, step);
+            CHECK_FALSE(o.done);
+            const bool last_answer_has_come = at + 1 >= step;
+            if (!last_answer_has_come || o.code != zk_errc::node_exists) CHECK(o.code == condition::cancelled);
+            cancelled += o.code == condition::cancelled;
+        });
+    }
+    CHECK(steps > 5);
+    CHECK(cancelled > 5);
 }
 
 TEST_CASE("transact: under a lock it runs in the lock's session, whichever client it is given") {

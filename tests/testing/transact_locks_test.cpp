@@ -339,6 +339,20 @@ TEST_CASE("transact: without others in the queue of promote_to() there is a read
     });
 }
 
+TEST_CASE("transact: a child of promote_to()'s directory that is no contender makes nobody wait") {
+    with_ensemble([](fake_ensemble& e, client zk) -> asio::awaitable<void> {
+        e.create("/a", "0");
+        e.create("/turns/note", "of an operator");
+        const transact_options how = certain().promote_to("/turns").tries(2);
+        for (int i = 0; i < 3; ++i) {
+            const outcome o = co_await try_transact(zk, &move_one, how);
+            INFO(o.what);
+            CHECK(o.done);
+        }
+        CHECK(zk.stats().commits.front().promoted == 0);
+    });
+}
+
 TEST_CASE("transact: writers of several clients that take turns, over cuts and expiries") {
     for (std::uint64_t seed = 1; seed <= 6; ++seed) {
         INFO("seed " << seed);

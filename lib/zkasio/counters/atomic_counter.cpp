@@ -104,12 +104,8 @@ asio::awaitable<bool> needs_turn(session on, spec_ptr what, std::size_t conflict
                                  std::optional<pending_data> earlier) {
     if (!earlier) co_return false;
     if (conflicts >= static_cast<std::size_t>(what->options.optimistic_tries())) co_return true;
-    const bool was_queued = co_await has_children(*earlier);
-    if (!was_queued) co_return false;
-    // That may have been this client's last turn, whose contender was about to be removed.
-    const pending_data now = toolbox(on).start_exists(what->options.promote_to());
-    const bool is_queued = co_await has_children(now);
-    co_return is_queued;
+    const bool queued = co_await is_queued(on, what, *earlier);
+    co_return queued;
 }
 
 asio::awaitable<bool> set_number_on(client zk, session on, spec_ptr what, std::int64_t expected, std::int64_t desired,

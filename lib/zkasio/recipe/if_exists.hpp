@@ -37,8 +37,13 @@ asio::awaitable<std::optional<Result>> if_exists(asio::awaitable<Result> read) {
 /// *Fails with* the other errors of operations::children().
 ZKASIO_EXPORT asio::awaitable<std::vector<std::string>> children_if_any(operations on, std::string path);
 
-/// *Completes with* whether the node has children, by the answer to toolbox::start_exists(). No if there is no node, or
-/// if the answer is an error.
-ZKASIO_EXPORT asio::awaitable<bool> has_children(pending_data exists);
+/// *Completes with* whether sequential nodes with this marker in their names stand below `path`: the contenders of a
+/// lock, who make writers wait (promote_to()). Other children do not count, unless there are very many. No if there is
+/// no node, or if an answer is an error.
+/// *Cancellation*: fails.
+/// @param earlier the answer of toolbox::start_exists() for `path`. If it says that there are children, they may have
+/// been those of this client's last turn, about to be removed: then the servers are asked again.
+ZKASIO_EXPORT asio::awaitable<bool> has_contenders(operations on, std::string path, std::string marker,
+                                                   pending_data earlier);
 
 }  // namespace zkasio

@@ -166,17 +166,6 @@ private:
     // Not if an operator has removed the contender.
     bool has_turn() const noexcept { return turn_.reason() == loss_reason::none; }
 
-    // Whether others have or want the mutex of promote_to(): all writers wait in its queue then. @param earlier the
-    // answer that came with what the body has read.
-    static asio::awaitable<bool> is_queued(session on, std::string lock_path, pending_data earlier) {
-        const bool was_queued = co_await has_children(earlier);
-        if (!was_queued) co_return false;
-        // That may have been this client's last turn, whose contender was about to be removed.
-        const pending_data now = toolbox(on).start_exists(lock_path);
-        const bool still = co_await has_children(now);
-        co_return still;
-    }
-
     asio::awaitable<void> take_turn() {
         report_.promoted = true;
         const mutex queue(zk_, how_.promote_to());
@@ -205,7 +194,10 @@ private:
         }
         if (end.what != run_end::kind::done) co_return end;
         if (queue && state->record.has_writes()) {
-            const bool queued = co_await is_queued(on, how_.promote_to(), *queue);
+            // Others have or want the mutex of promote_to(): all writers wait in its queue.
+            const std::string& path = how_.promote_to();
+            const bool queued =
+                co_await has_contenders(operations(on), path, name_scheme::curator().mutex_marker(), *queue);
             if (queued) end.what = run_end::kind::not_our_turn;
         }
         if (end.what != run_end::kind::done) co_return end;
@@ -281,6 +273,7 @@ private:
         } catch (const error& e) {
             if (e.code() == errc::session_expired) co_return run_end::kind::session_over;
             if (e.code() == condition::retryable) co_return run_end::kind::conflict;  // not known: again
+            if (e.code() == condition::cancelled) throw;
         }
         co_return run_end::kind::failed;
     }

@@ -2,7 +2,6 @@
 
 #include <zkasio/counters/detail/sum.hpp>
 #include <zkasio/error.hpp>
-#include <zkasio/recipe/if_exists.hpp>
 #include <zkasio/recipe/pending.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
@@ -84,12 +83,8 @@ asio::awaitable<bool> adder::needs_turn(std::size_t conflicts) {
     if (conflicts >= static_cast<std::size_t>(what_->options.optimistic_tries())) co_return true;
     const std::optional<pending_data> earlier = std::exchange(queue_, std::nullopt);
     if (!earlier) co_return false;
-    const bool was_queued = co_await has_children(*earlier);
-    if (!was_queued) co_return false;
-    // That was before the last write, and may have been this session's own turn.
-    const pending_data now = toolbox(on_).start_exists(what_->options.promote_to());
-    const bool is_queued = co_await has_children(now);
-    co_return is_queued;
+    const bool queued = co_await is_queued(on_, what_, *earlier);
+    co_return queued;
 }
 
 // A conflict with another client's write leaves the round as it is. Returns how many additions were made.

@@ -81,4 +81,11 @@ asio::awaitable<lock_guard> take_turn(client zk, spec_ptr what) {
     }
 }
 
+asio::awaitable<bool> is_queued(session on, spec_ptr what, pending_data earlier) {
+    std::string marker = name_scheme::curator().mutex_marker();
+    const bool queued =
+        co_await has_contenders(operations(on), what->options.promote_to(), std::move(marker), earlier);
+    co_return queued;
+}
+
 }  // namespace zkasio::counter_detail

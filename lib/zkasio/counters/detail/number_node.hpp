@@ -2,6 +2,7 @@
 
 #include <zkasio/counters/atomic_counter.hpp>
 #include <zkasio/locks/lock_guard.hpp>
+#include <zkasio/recipe/pending.hpp>
 #include <zkasio/recipe/receipts.hpp>
 #include <zkasio/session.hpp>
 
@@ -52,6 +53,8 @@ asio::awaitable<bool> write_number(receipts with, spec_ptr what, numbered last, 
 /// Waits for the mutex of counter_options::promote_to(). Its queue binds all writers: while it has contenders, each
 /// takes its turn there before it writes.
 asio::awaitable<lock_guard> take_turn(client zk, spec_ptr what);
+/// Whether others have or want that mutex, see has_contenders().
+asio::awaitable<bool> is_queued(session on, spec_ptr what, pending_data earlier);
 
 /// Whether the mutex is held, as far as is known: an operator may remove the contender.
 inline bool is_turn(const lock_guard& guard) noexcept { return guard.reason() == loss_reason::none; }
