@@ -138,6 +138,23 @@ TEST_CASE("link: a handshake that was sent may have opened a session, until ther
     CHECK_FALSE(b.link.session_asked_for());
 }
 
+TEST_CASE("link: a connection that ends at once was of no use, however long its attempt took", "[link]") {
+    parts_bench b;
+    b.link.resolve();
+    const auto now = boot_clock::now();
+    for (std::uint64_t attempt = 1; attempt <= 8; ++attempt) {
+        b.backend.has_socket = true;
+        b.backend.next.connection = attempt;
+        b.backend.next.timeout = std::chrono::seconds(1);
+        b.link.pump(now - std::chrono::minutes(1));
+        b.link.changed(link_state::connected);
+        b.backend.has_socket = false;
+        b.link.changed(link_state::disconnected);
+        b.link.pump(now);
+    }
+    CHECK(b.link.due() > now + std::chrono::seconds(1));
+}
+
 TEST_CASE("link: one warning for each round through the servers, with all reasons", "[link]") {
     parts_bench b(client_options("10.0.0.1,10.0.0.2,10.0.0.3"));
     b.link.resolve();

@@ -132,6 +132,7 @@ void link::changed(link_state s) {
     if (s == link_state::connected) {
         pacing_.connected();
         of_use_ = false;
+        connected_at_ = clock::now();
         failed_attempts_ = 0;
         failures_of_round_.clear();
         attempt_deadline_ = time_point::max();
@@ -147,7 +148,7 @@ void link::changed(link_state s) {
 }
 
 void link::connection_over() {
-    if (clock::now() - attempt_began_ >= connection_pacing::longest)
+    if (clock::now() - connected_at_ >= connection_pacing::longest)
         pacing_.reset();
     else if (!of_use_)
         pacing_.was_useless();
@@ -307,6 +308,7 @@ bool link::takes_for_former(link_state s) noexcept {
             former_at_ = former_stage::resumed;
             attempt_deadline_ = time_point::max();
             of_use_ = false;
+            connected_at_ = clock::now();
             break;
         case link_state::disconnected:
             if (former_at_ == former_stage::gone) break;

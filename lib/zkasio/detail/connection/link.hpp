@@ -173,7 +173,7 @@ private:
     // The attempt that is under way.
     bool has_socket_ = false;
     std::uint64_t attempt_connection_ = 0;
-    time_point attempt_began_{};
+    time_point attempt_began_{}, connected_at_{};
     time_point attempt_deadline_ = time_point::max();
 
     std::optional<session_credentials> former_;  // of end_first()
