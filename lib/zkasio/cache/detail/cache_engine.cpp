@@ -28,7 +28,8 @@ cache_engine::cache_engine(const client& zk, std::string root, tree_scope scope,
       stopped_(toolbox(zk).make_one_shot_event()),
       sync_(std::move(root), std::move(scope)),
       pauses_(toolbox(zk).make_back_off()),
-      refusal_pauses_(toolbox(zk).make_refusal_back_off()) {}
+      refusal_pauses_(toolbox(zk).make_refusal_back_off()),
+      between_looks_(toolbox(zk).make_refusal_back_off()) {}
 
 void cache_engine::begin(client zk) {
     asio::dispatch(strand_, [self = shared_from_this(), zk = std::move(zk)] {
@@ -148,28 +149,36 @@ void cache_engine::pause() {
     pausing_ = true;  // not if there was no memory for the pause: then the next event begins one
 }
 
-// C9. Each pause is longer than the one before, unless a permission has changed: then others may have changed, too.
+// C9. The pause before each round through the refused nodes is longer than the one before, unless a permission has
+// changed: then others may have changed, too. Within a round all pauses are short.
 void cache_engine::pause_before_refused() {
     const bool news = sync_.take_other_permissions();
     if (!sync_.has_refused()) {
-        if (std::exchange(pausing_before_refused_, false)) refusal_pauses_ = toolbox(on_).make_refusal_back_off();
+        if (std::exchange(pausing_before_refused_, false)) end_refusal_pauses();
         looks_soon_ = false;
         return;
     }
     if (news && !looks_soon_) {
         looks_soon_ = true;
         pausing_before_refused_ = false;
-        refusal_pauses_.reset();
+        end_refusal_pauses();
     }
     if (pausing_before_refused_) return;
-    refusal_pauses_.then(strand_, [weak = weak_from_this()] {
+    if (!refused_round_over_) between_looks_ = toolbox(on_).make_refusal_back_off();  // the first pause again
+    back_off& pauses = refused_round_over_ ? refusal_pauses_ : between_looks_;
+    pauses.then(strand_, [weak = weak_from_this()] {
         const auto self = weak.lock();
         if (!self || self->stopping_) return;
         self->pausing_before_refused_ = self->looks_soon_ = false;
-        self->sync_.look_at_refused(most_refused_at_a_time);
+        self->refused_round_over_ = self->sync_.look_at_refused(most_refused_at_a_time);
         self->work();
     });
     pausing_before_refused_ = true;
+}
+
+void cache_engine::end_refusal_pauses() {
+    refusal_pauses_ = toolbox(on_).make_refusal_back_off();
+    between_looks_ = toolbox(on_).make_refusal_back_off();
 }
 
 // All changes of one turn are published together.
@@ -262,7 +271,7 @@ void cache_engine::end() {
     feed_ = node_feed();
     work_.reset();
     pauses_ = toolbox(on_).make_back_off();  // a pending pause would keep the loop running
-    refusal_pauses_ = toolbox(on_).make_refusal_back_off();
+    end_refusal_pauses();
     stopped_.fire();
 }
 

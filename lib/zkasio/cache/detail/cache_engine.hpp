@@ -63,6 +63,7 @@ private:
     void when_answered(void (cache_engine::*next)());
     void leave_some();
     void end();
+    void end_refusal_pauses();
 
     const operations on_;
     const asio::any_io_executor strand_;
@@ -72,9 +73,11 @@ private:
     const one_shot_event stopped_;
     tree_sync sync_;
     node_feed feed_;
-    back_off pauses_, refusal_pauses_;
+    back_off pauses_;
+    back_off refusal_pauses_, between_looks_;  // C9: before each round through the refused nodes, and within one
     // A look at refused nodes is to come (C9): after any pause, and after a short one.
     bool pausing_before_refused_ = false, looks_soon_ = false;
+    bool refused_round_over_ = true;
     bool read_only_ = false;  // `sync_` reads from a read-only server
     bool up_ = false, ready_ = false, publishing_ = false, pausing_ = false;
     bool deciding_ = false;  // a call of `sync_` is running, which may call a user's filter

@@ -156,20 +156,21 @@ void tree_sync::authenticated() {
     if (!tree_.root() && root_state_ == read_state::reading) ask(node_read::stat, tree_.root_path());
 }
 
-void tree_sync::look_at_refused(std::size_t most) {
+bool tree_sync::look_at_refused(std::size_t most) {
     first_look_ = false;
     std::vector<std::string> next;
     auto at = refused_.upper_bound(last_refused_);
-    for (std::size_t left = std::min(most, refused_.size()); left > 0 && !refused_.empty(); --left) {
-        if (at == refused_.end()) at = refused_.begin();
+    while (next.size() < most && at != refused_.end()) {
         const tree_node* const node = tree_.find(*at);
         if (node && is_refused(*node))
             next.push_back(*at++);
         else
             at = refused_.erase(at);
     }
+    const bool round_over = at == refused_.end();
     for (const std::string& path : next) ask_again(path);
-    if (!next.empty()) last_refused_ = std::move(next.back());
+    last_refused_ = round_over || next.empty() ? std::string() : std::move(next.back());
+    return round_over;
 }
 
 // Makes the state current when no read of the first look is queued or under way any longer (C8).

@@ -81,7 +81,8 @@ public:
     /// Servers may permit more reads from now on (C7).
     void authenticated();
     /// Some time has passed (C9): asks again for up to `most` of the refused nodes, and in the next call for others.
-    void look_at_refused(std::size_t most);
+    /// True: all of them had their turn, and the next call begins again.
+    bool look_at_refused(std::size_t most);
 
     // ---------------------------------------------------------------------------------------------- what is to be done
     /// The next read to be sent. From now on this read counts as under way.
