@@ -5,6 +5,7 @@
 
 #include <asio/post.hpp>
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
@@ -162,6 +163,34 @@ TEST_CASE("core: very many nodes of one hold take turns, too", "[core][hold]") {
         CHECK(checked(beats[2]) == texts{paths[0], paths[1], paths[2]});
         CHECK(many.held());
         CHECK(one.held());
+    };
+    r.run(body);
+}
+
+TEST_CASE("core: a node that is to be checked again and again leaves the others their turns", "[core][hold]") {
+    rig r;
+    r.server.session_timeout = 1600ms;
+    r.server.answer = [](const request& q) { return is_heartbeat(q) ? std::optional<reply>(reply{}) : std::nullopt; };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const session s = co_await zk.current_session();
+        texts paths;
+        std::vector<session_hold> holds;
+        for (const char name : {'a', 'b', 'c', 'd'}) {
+            paths.push_back('/' + std::string(100'000, name));
+            holds.push_back(s.hold(paths.back()));
+        }
+        for (std::size_t n = 1; n <= 6; ++n) {
+            co_await r.server.until([&] { return r.server.count("multi") >= n; });
+            holds[0].check_node();
+        }
+        std::size_t first = 0, last = 0;
+        for (const auto& beat : heartbeats(r.server)) {
+            const texts paths_of_it = checked(beat);
+            first += std::count(paths_of_it.begin(), paths_of_it.end(), paths.front()) > 0;
+            last += std::count(paths_of_it.begin(), paths_of_it.end(), paths.back()) > 0;
+        }
+        CHECK(first >= 4);
+        CHECK(last >= 1);
     };
     r.run(body);
 }

@@ -1,8 +1,11 @@
 #include <zkasio/detail/session/hold_keeper.hpp>
 
 #include <algorithm>
+#include <cassert>
 #include <chrono>
+#include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -70,8 +73,7 @@ void hold_keeper::watch(const hold_ptr& h) {
 void hold_keeper::check(const hold_ptr& h) {
     session_record& s = *h->session;
     if (h->reason != loss_reason::none || &s != owner_.current_session().get()) return;
-    s.check_wanted = true;
-    s.next_to_check = {h->number, 0};
+    s.checks_wanted.insert(h->number);
     heartbeat(clock::now());
     owner_.timer_changed();
 }
@@ -79,6 +81,7 @@ void hold_keeper::check(const hold_ptr& h) {
 void hold_keeper::let_go(session_record& s) {
     s.unconfirmed.clear();
     s.to_watch.clear();
+    s.checks_wanted.clear();
     for (const auto& [number, h] : std::exchange(s.holds, {})) {
         for (hold::own_node& node : h->nodes) node.watch.reset();
         h->lost.forget_calls();
@@ -129,7 +132,7 @@ hold_keeper::time_point hold_keeper::heartbeat_due(time_point now) const {
     const session_record& s = *owner_.current_session();
     const auto allowed =
         s.last_heartbeat + s.lease.session_timeout() / 16;  // however they end, not more often than this
-    if (s.check_wanted) return allowed;
+    if (!s.checks_wanted.empty()) return allowed;
     // Without a lease, a hold waits for a renewal.
     return std::max(allowed, s.lease.end() > now ? s.lease.heartbeat_due() : s.lease.renewable_from());
 }
@@ -146,7 +149,6 @@ void hold_keeper::heartbeat(time_point now) {
     auto done = [this, s, nodes = std::move(checked)](reply&& r) { heartbeat_answered(*s, nodes, r); };
     s->last_heartbeat = now;
     s->heartbeat_under_way = true;
-    s->check_wanted = false;
     try {
         requests_.submit(std::move(c), std::move(done), request_table::urgency::first);
     } catch (...) {  // no memory: no answer will come
@@ -155,23 +157,37 @@ void hold_keeper::heartbeat(time_point now) {
     }
 }
 
-// Makes a heartbeat for the nodes that were not checked for the longest time.
+// Makes a heartbeat for the nodes of which a check is wanted, and for those that were not checked for the longest time:
+// half of it at least is for the latter, which may not starve.
 std::pair<multi_request, hold_keeper::checked_nodes> hold_keeper::next_check(session_record& s) const {
     multi_request beat;
     checked_nodes checked;
     std::size_t bytes = 0;
+    const auto add = [&](const hold_ptr& h, hold::own_node& node) {
+        if (node.unreadable) return;
+        bytes += node.path.size() + link_.chroot().size() + 25;
+        beat.ops.emplace_back(check_op{node.path, any_version});
+        checked.emplace_back(h, &node);
+    };
+    std::set<std::uint64_t> begun_with;
+    while (!s.checks_wanted.empty() && bytes < heartbeat_budget / 2) {
+        const auto wanted = s.holds.find(*s.checks_wanted.begin());
+        s.checks_wanted.erase(s.checks_wanted.begin());
+        assert(wanted != s.holds.end());
+        if (wanted->second->nodes.size() == 1) {
+            add(wanted->second, wanted->second->nodes.front());
+            begun_with.insert(wanted->first);
+        } else {  // perhaps larger than a heartbeat
+            s.next_to_check = {wanted->first, 0};
+        }
+    }
     for (std::size_t n = 0; n < s.holds.size() && bytes < heartbeat_budget; ++n) {
         auto next = s.holds.lower_bound(s.next_to_check.first);
         if (next == s.holds.end()) next = s.holds.begin();
         const auto& [number, h] = *next;
         std::size_t i = number == s.next_to_check.first ? s.next_to_check.second : 0;
-        for (; i < h->nodes.size() && bytes < heartbeat_budget; ++i) {
-            hold::own_node& node = h->nodes[i];
-            if (node.unreadable) continue;
-            bytes += node.path.size() + link_.chroot().size() + 25;
-            beat.ops.emplace_back(check_op{node.path, any_version});
-            checked.emplace_back(h, &node);
-        }
+        if (begun_with.contains(number)) i = h->nodes.size();
+        for (; i < h->nodes.size() && bytes < heartbeat_budget; ++i) add(h, h->nodes[i]);
         const bool whole = i == h->nodes.size();
         s.next_to_check = {whole ? number + 1 : number, whole ? 0 : i};
     }

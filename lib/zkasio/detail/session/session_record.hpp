@@ -40,7 +40,7 @@ struct session_record {
     std::unordered_map<std::string, std::weak_ptr<session_local>> locals;  // on the strand, see toolbox::local()
     std::size_t locals_swept = 0;  // the number of locals after the last removal of expired ones
     bool heartbeat_under_way = false;
-    bool check_wanted = false;  // the next heartbeat goes out as soon as it may
+    std::set<std::uint64_t> checks_wanted;  // of these holds: the next heartbeat goes out as soon as it may
     boot_clock::time_point last_heartbeat{};
 
     void add(const hold_ptr& h) {
@@ -52,6 +52,7 @@ struct session_record {
     void drop(const hold_ptr& h) {
         if (holds.erase(h->number) == 0) return;
         unconfirmed.erase(h->number);
+        checks_wanted.erase(h->number);
         to_watch.erase({h->watch_at, h->number});
         check();
     }
