@@ -58,12 +58,14 @@ public:
 
 private:
     using count_by_client = std::map<client_handle, long, std::owner_less<client_handle>>;
+    // Never destroyed: a thread that still runs a client when the program returns from main() may use them after the
+    // destructors of statics.
     static std::mutex& mutex() {
-        static std::mutex m;
+        static std::mutex& m = *new std::mutex;
         return m;
     }
     static count_by_client& counts() {
-        static count_by_client all;
+        static count_by_client& all = *new count_by_client;
         return all;
     }
     void add(long n) {
