@@ -33,6 +33,12 @@ void lease::write_answered(time_point sent, time_point answered) {
     this->answered(sent, answered);
 }
 
+lease::time_point lease::heartbeat_due() const noexcept {
+    const time_point regular = last_write_ + timeout_ / 4, renewable = renewable_from();
+    if (renewable == time_point()) return regular;
+    return std::min(regular, std::max(renewable, end_ - timeout_ * 5 / 16));
+}
+
 lease::time_point lease::renewable_from() const noexcept {
     for (std::size_t i = 0; i < count_; ++i)
         if (end_if_heard(recent_[i].sent) > end_) return recent_[i].answered + report_interval();
