@@ -4,7 +4,9 @@
 #include "support/catch.hpp"
 #include "support/test_client.hpp"
 
+#include <zkasio/acl.hpp>
 #include <zkasio/clock.hpp>
+#include <zkasio/create_options.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/locks/mutex.hpp>
 #include <zkasio/operations.hpp>
@@ -279,4 +281,47 @@ TEST_CASE("fake ensemble: a session outlives a stall that is shorter than its ti
     CHECK(ensemble.session_id(zk) == before);
     ensemble.run(zk.close());
     ensemble.run_dry();
+}
+
+// As org.apache.zookeeper.server.auth and PrepRequestProcessor.fixupACL().
+TEST_CASE("fake ensemble: which ACLs and credentials are valid", "[testing]") {
+    fake_ensemble ensemble;
+    const client zk = ensemble.client(lasting(10s));
+    const auto code_with = [&](acl entries) {
+        const std::error_code code = ensemble.run(code_of(zk.create("/n", "", create_options().acl(std::move(entries)))));
+        if (!code) ensemble.remove("/n");
+        return code;
+    };
+    const auto only = [](std::string scheme, std::string id) {
+        return acl{acl_entry(permission::all, acl_id(std::move(scheme), std::move(id)))};
+    };
+    for (const char* const good : {":b", "a:b", "a:b:", "a:b::"}) {
+        INFO(good);
+        CHECK_FALSE(code_with(only("digest", good)));
+    }
+    for (const char* const bad : {"a", "a:", ":", "::", "a:b:c"}) {
+        INFO(bad);
+        CHECK(code_with(only("digest", bad)) == zk_errc::invalid_acl);
+    }
+    for (const char* const good : {"010.0.0.1", "10.0.0.0/8", "0.0.0.0/0", "10.000.0.1/08"}) {
+        INFO(good);
+        CHECK_FALSE(code_with(only("ip", good)));
+    }
+    for (const char* const bad : {"1.2.3", "1.2.3.4/33", "256.0.0.1", "::1"}) {
+        INFO(bad);
+        CHECK(code_with(only("ip", bad)) == zk_errc::invalid_acl);
+    }
+    const acl_entry all(permission::all, anyone()), read(permission::read, anyone());
+    ensemble.run(zk.create("/twice", "", create_options().acl({read, all, read, all})));
+    CHECK(ensemble.run(zk.get_acl("/twice")).acl == acl{read, all});
+
+    const client plain = ensemble.client(lasting(10s));
+    CHECK_FALSE(ensemble.run(code_of(plain.add_auth("ip", "anything"))));
+    CHECK(ensemble.run(code_of(plain.create("/own", "", create_options().acl(creator_all_acl())))) ==
+          zk_errc::invalid_acl);
+    CHECK_FALSE(ensemble.run(code_of(plain.add_auth("digest", "nocolon"))));
+    ensemble.run(plain.create("/own", "", create_options().acl(creator_all_acl())));
+    CHECK(ensemble.run(code_of(zk.get("/own"))) == zk_errc::no_auth);
+    const client refused = ensemble.client(lasting(10s));
+    CHECK(ensemble.run(code_of(refused.add_auth("nope", "x"))) == zk_errc::auth_failed);
 }

@@ -10,18 +10,29 @@ namespace {
 
 bool is_authenticated(const acl_id& one) { return one.scheme() != "ip"; }
 
-// "10.0.0.1", which is a network of one address, or "10.0.0.0/8".
+// "10.0.0.1", which is a network of one address, or "10.0.0.0/8". Servers read the numbers as decimal ones, also "010".
 std::optional<asio::ip::network_v4> network_of(const std::string& id) {
+    std::string plain;
+    bool begins = true;  // a number
+    for (std::size_t i = 0; i < id.size(); ++i) {
+        const bool digit_follows = i + 1 < id.size() && id[i + 1] >= '0' && id[i + 1] <= '9';
+        if (begins && id[i] == '0' && digit_follows) continue;
+        begins = id[i] == '.' || id[i] == '/';
+        plain.push_back(id[i]);
+    }
     asio::error_code failed;
-    const bool one = id.find('/') == std::string::npos;
-    const asio::ip::network_v4 network = asio::ip::make_network_v4(one ? id + "/32" : id, failed);
+    const bool one = plain.find('/') == std::string::npos;
+    const asio::ip::network_v4 network = asio::ip::make_network_v4(one ? plain + "/32" : plain, failed);
     if (failed) return std::nullopt;
     return network.canonical();
 }
 
 bool is_valid(const acl_id& one) {
     if (one.scheme() == "world") return one.id() == "anyone";
-    if (one.scheme() == "digest") return std::count(one.id().begin(), one.id().end(), ':') == 1;
+    if (one.scheme() == "digest") {  // two parts, where empty ones at the end do not count: Java's String.split()
+        const std::string id = one.id().substr(0, one.id().find_last_not_of(':') + 1);
+        return std::count(id.begin(), id.end(), ':') == 1;
+    }
     return one.scheme() == "ip" && network_of(one.id());
 }
 
@@ -46,18 +57,21 @@ std::optional<acl> as_kept(const acl& given, const identities& who) {
     static const acl open = open_acl();
     if (given == open) return acl();
     acl kept;
+    const auto keep = [&kept](const acl_entry& e) {  // servers drop entries that are there twice
+        if (std::find(kept.begin(), kept.end(), e) == kept.end()) kept.push_back(e);
+    };
     for (const acl_entry& e : given) {
         if (e.who().scheme() != "auth") {
             if (!is_valid(e.who())) return std::nullopt;
-            kept.push_back(e);
+            keep(e);
             continue;
         }
-        const std::size_t before = kept.size();
+        if (std::none_of(who.begin(), who.end(), is_authenticated)) return std::nullopt;
         for (const acl_id& one : who)
-            if (is_authenticated(one)) kept.emplace_back(e.granted(), one);
-        if (kept.size() == before) return std::nullopt;
+            if (is_authenticated(one)) keep(acl_entry(e.granted(), one));
     }
     if (kept.empty()) return std::nullopt;
+    if (kept == open) return acl();
     return kept;
 }
 

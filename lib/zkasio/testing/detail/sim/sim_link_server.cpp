@@ -164,8 +164,13 @@ void sim_link::connect() {
 
 // False: the server has closed the connection.
 bool sim_link::authenticate(const add_auth_request& a) {
-    if (const auto colon = a.credential.find(':'); a.scheme == "digest" && colon != std::string::npos) {
-        who_.push_back(digest_user(a.credential.substr(0, colon), a.credential.substr(colon + 1)));
+    if (a.scheme == "ip") return true;  // every connection has that identity, whatever is sent
+    if (a.scheme == "digest") {
+        const auto colon = a.credential.find(':');
+        if (colon != std::string::npos)
+            who_.push_back(digest_user(a.credential.substr(0, colon), a.credential.substr(colon + 1)));
+        else  // accepted, as an identity that no "<user>:<password>" has
+            who_.emplace_back("digest", a.credential + digest_id("", a.credential));
         return true;
     }
     attached_ = false;
