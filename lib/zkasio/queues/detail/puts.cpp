@@ -3,7 +3,6 @@
 #include <zkasio/error.hpp>
 #include <zkasio/queues/detail/directories.hpp>
 #include <zkasio/queues/detail/due_clock.hpp>
-#include <zkasio/recipe/if_exists.hpp>
 #include <zkasio/recipe/receipts.hpp>
 #include <zkasio/recipe/rethrow_to_caller.hpp>
 #include <zkasio/recipe/toolbox.hpp>
@@ -26,23 +25,6 @@ namespace zkasio::queue_detail {
 namespace {
 
 constexpr std::size_t most_puts = 1000;  // in one transaction
-
-// Waits until `more` items have room, or the queue is empty.
-asio::awaitable<void> until_room(session on, spec_ptr what, std::size_t more) {
-    const std::size_t most = what->options.most_items();
-    back_off pauses = toolbox(on).make_back_off();
-    for (;;) {
-        const std::optional<watched<node_children>> found = co_await if_exists(on.children_and_watch(what->items));
-        const std::size_t there = found ? found->value.names.size() : 0;
-        if (there == 0 || there + more <= most) co_return;
-        try {
-            co_await found->changes.changed();
-        } catch (...) {
-            rethrow_as("put", what->path);
-        }
-        co_await pauses.pause();  // many puts may wait for the same item to be done
-    }
-}
 
 // The beginning of the paths of these items: where they wait for a time, or for a consumer.
 asio::awaitable<std::string> prefix_for(session on, receipts with, spec_ptr what, put_options how) {
@@ -117,6 +99,18 @@ private:
 };
 using load_ptr = std::shared_ptr<load>;
 
+// A put that waits until its items have room: made by the caller, told by a put_group.
+struct waiting_put {
+    waiting_put(std::size_t count, std::size_t most, one_shot_event e)
+        : items(count), most_items(most), done(std::move(e)) {}
+
+    const std::size_t items, most_items;
+    const one_shot_event done;
+    std::atomic<bool> has_left{false};
+    std::exception_ptr failed;  // written before `done` is fired
+};
+using waiting_put_ptr = std::shared_ptr<waiting_put>;
+
 // Puts travel together that create the same kind of nodes: a queue may be used with two ACLs.
 std::string key_of(const queue_spec& what) {
     std::string key = "puts " + what.key() + ' ' + what.receipts;
@@ -126,7 +120,9 @@ std::string key_of(const queue_spec& what) {
 }
 
 // The puts of one session to one queue with one ACL. While `most_under_way` transactions are under way, further puts
-// wait, and travel together in the next one. On the strand.
+// wait, and travel together in the next one. Puts for which a full queue has no room wait in order, behind one question
+// for the number of items at a time, which is asked at growing intervals: a watch would cost a listing of all items
+// after each item that is done. On the strand.
 class put_group final : public session_local, public std::enable_shared_from_this<put_group> {
 public:
     put_group(const session& on, spec_ptr what)
@@ -146,14 +142,80 @@ public:
         toolbox(on_).run_in_background(write_all(shared_from_this()));
     }
 
+    void wait_for_room(waiting_put_ptr p) {
+        no_room_.push_back(std::move(p));
+        if (!room_pauses_) ask();
+    }
+
+    /// A put does not wait for room any more.
+    void left() noexcept {
+        const auto has_left = [](const waiting_put_ptr& p) { return p->has_left.load(); };
+        if (std::all_of(no_room_.begin(), no_room_.end(), has_left)) end_wait();
+    }
+
     void session_over(std::error_code why) noexcept override {
+        const std::exception_ptr failed = std::make_exception_ptr(error(why, "put", what_->path));
         for (const load_ptr& l : std::exchange(waiting_, {}))
-            if (l->take()) l->end(std::make_exception_ptr(error(why, "put", what_->path)));
+            if (l->take()) l->end(failed);
+        refuse_all(failed);
     }
 
 private:
     static constexpr int most_under_way = 16;
     using loads = std::vector<load_ptr>;
+
+    // Asks for the number of items, once; puts that come meanwhile need a later answer.
+    void ask() {
+        if (!room_pauses_) room_pauses_.emplace(toolbox(on_).make_back_off());
+        if (!std::exchange(is_asking_, true)) toolbox(on_).run_in_background(ask_once(shared_from_this()));
+    }
+
+    static asio::awaitable<void> ask_once(std::shared_ptr<put_group> self) {
+        const std::vector<waiting_put_ptr> asked(self->no_room_.begin(), self->no_room_.end());
+        std::optional<node_stat> found;
+        std::exception_ptr failed;
+        try {
+            found = co_await self->on_.exists(self->what_->items);
+        } catch (...) {
+            failed = std::current_exception();
+        }
+        self->is_asking_ = false;
+        if (failed)
+            self->refuse_all(failed);
+        else
+            self->admit(asked, found ? static_cast<std::size_t>(found->num_children) : 0);
+    }
+
+    void admit(const std::vector<waiting_put_ptr>& asked, std::size_t there) {
+        bool is_full = false, has_admitted = false;
+        for (const waiting_put_ptr& p : asked) {
+            if (no_room_.empty() || no_room_.front() != p) break;  // the wait was ended meanwhile
+            is_full = !p->has_left && there > 0 && there + p->items > p->most_items;
+            if (is_full) break;
+            no_room_.pop_front();
+            if (p->has_left) continue;
+            there += p->items;
+            has_admitted = true;
+            p->done.fire();
+        }
+        if (no_room_.empty()) return end_wait();
+        if (!is_full) return ask();
+        if (has_admitted) room_pauses_->reset();
+        room_pauses_->then(on_.get_executor(), [self = shared_from_this()] { self->ask(); });
+    }
+
+    void refuse_all(const std::exception_ptr& why) noexcept {
+        for (const waiting_put_ptr& p : std::exchange(no_room_, {})) {
+            p->failed = why;
+            p->done.fire();
+        }
+        end_wait();
+    }
+
+    void end_wait() noexcept {
+        no_room_.clear();
+        room_pauses_.reset();
+    }
 
     loads take_next() {
         loads next;
@@ -226,7 +288,24 @@ private:
     const receipts receipts_;
     std::deque<load_ptr> waiting_;
     int under_way_ = 0;
+    std::deque<waiting_put_ptr> no_room_;
+    std::optional<back_off> room_pauses_;  // while puts wait for room
+    bool is_asking_ = false;
 };
+
+// Waits until `more` items have room, or the queue is empty.
+asio::awaitable<void> until_room(session on, spec_ptr what, std::size_t more) {
+    const auto mine = std::make_shared<waiting_put>(more, what->options.most_items(), toolbox(on).make_one_shot_event());
+    asio::dispatch(on.get_executor(), [on, what, mine] { put_group::of(on, what)->wait_for_room(mine); });
+    try {
+        co_await wait_as(mine->done, "put", what->path);
+    } catch (...) {
+        mine->has_left = true;
+        asio::dispatch(on.get_executor(), [on, what] { put_group::of(on, what)->left(); });
+        throw;
+    }
+    if (mine->failed) rethrow_to_caller(mine->failed, "put", what->path);
+}
 
 }  // namespace
 
