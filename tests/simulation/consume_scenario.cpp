@@ -236,6 +236,8 @@ asio::awaitable<void> consume_scenario::finish() {
     time_.be_steady();
     for (running& c : consumers_) c.cancel();
     while (consuming_ > 0) co_await s_.pause(20);
+    // A put that was cancelled may be under way: its items are there later.
+    for (int n = 0; n < s_.clients(); ++n) co_await s_.client_number(n).idle();
     s_.note("the last consumer");
     draining_ = true;
     const int client = some_client();
