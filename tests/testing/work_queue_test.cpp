@@ -198,7 +198,7 @@ TEST_CASE(
             all.push_back(std::make_unique<running>(s.ensemble.get_executor(), one(i % 2 ? q : same, i)));
         const auto nothing_to_do = [&]() -> asio::awaitable<void> { co_await s.zk.idle(); };
         co_await nothing_to_do();
-        CHECK(s.ensemble.watched_paths() == texts{"/q/entries", "/q/later", "/q/taken"});
+        CHECK(s.ensemble.watched_paths() == texts{"/q/entries", "/q/later"});
         const std::size_t before = s.ensemble.requests(s.zk);
         all[3]->cancel();
         const std::error_code cancelled = co_await all[3]->code();

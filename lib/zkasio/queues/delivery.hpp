@@ -86,6 +86,9 @@ public:
     /// *Cancellation*: ends the wait only.
     asio::awaitable<void> again();
     /// As again(), but later: this process keeps the claim for `pause`, or until its session ends. Completes at once.
+    /// A session keeps at most 32 such claims of a queue. Further items are given back at once: they are not handed out
+    /// by this client before the pause is over, and another process may be given them. After the pause, other processes
+    /// are the first to be given the item: this one looks again after as long, at most 0.4 s.
     /// *Fails with* errc::invalid_argument for a negative pause.
     asio::awaitable<void> again(any_duration pause);
 

@@ -37,14 +37,16 @@ enum class queue_kind {
 /// * A consumer of the other library loses an item, and is not told, if the answer to its removal is lost.
 ///
 /// *With claims* (kazoo's LockingQueue, and Curator's queues with a lock path), no consumer gets an item that another
-/// one has claimed.
+/// one has claimed. A claim of this library is written once after its creation: by its version, this library tells its
+/// own claims from those of other libraries, and never removes these.
 ///
 /// *Large items* of other clients, which are larger than work_queue::put() accepts, cannot be written again. They are
 /// handed out, but their claims are not counted: delivery::attempt() is 1, and work_queue_options::most_deliveries() is
 /// not regarded. delivery::reject() fails with errc::too_large, and consume() gives the item back instead. A large item
 /// that would be replaced, as it has several values or a broken frame, stays in the queue; a warning is logged, and
-/// consumers get the items behind it. If an operator removes the claim of a large item, and another consumer claims the
-/// item before the first one has noticed, delivery::done() of the first one removes the item and the other's claim.
+/// consumers get the items behind it. If an operator removes the claim of a large item, and another consumer of this
+/// library claims the item before the first one has noticed, delivery::done() of the first one removes the item and the
+/// other's claim.
 ///
 /// Consumers of Curator look at an item that was given back only when other items come or go, and those of this library
 /// at once.

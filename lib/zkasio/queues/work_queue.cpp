@@ -110,12 +110,6 @@ asio::awaitable<void> put_texts(state_ptr s, std::vector<std::string> texts, put
 
 // ----------------------------------------------------------------------------------------------------------- consuming
 
-// Waits until the consumer, which has been given to a claimer, is served.
-asio::awaitable<item_claim_ptr> outcome_of(awaited_item_ptr mine, std::string operation, std::string path) {
-    co_await wait_as(mine->done(), operation, path);
-    co_return mine->take_claim(operation, path);
-}
-
 // Waits until the lease covers the claim.
 asio::awaitable<void> covered(item_claim_ptr claim, std::string operation, std::string path) {
     try {
@@ -125,50 +119,73 @@ asio::awaitable<void> covered(item_claim_ptr claim, std::string operation, std::
     }
 }
 
-// The claim of an item in some session; null: no item is free, and the consumer does not wait.
-// @param newest the session that the last call has used. A wait that has begun outlasts an outage: while this session
-// lives, no connection is asked for. In the caller's frame.
-asio::awaitable<item_claim_ptr> next_claim(state_ptr s, when_empty how, std::string operation,
-                                           std::optional<session>& newest) {
+// Gives the consumer to the claimer of the session, and waits until the outcome is there.
+// *Cancellation*: an outcome that is there is given up with `mine`; of a consumer that wants an item, it counts.
+asio::awaitable<void> served(state_ptr s, session on, awaited_item_ptr mine, std::string operation) {
+    asio::dispatch(on.get_executor(), [s, on, mine] { claimer_of(s, on)->enter(mine); });
+    std::optional<error> failed;
+    try {
+        co_await wait_as(mine->done(), operation, s->what->path);
+    } catch (const error& e) {
+        failed.emplace(e);
+    }
+    if (!failed) co_return;
+    const awaited_item::state before = mine->leave();
+    if (before == awaited_item::state::done && mine->wants_item()) co_return;
+    if (before == awaited_item::state::waiting)
+        asio::dispatch(on.get_executor(), [s, on] { claimer::of(on, s->what)->left(); });
+    throw error(failed->code(), failed->operation(), failed->path(), failed->hint(),
+                before == awaited_item::state::removing);
+}
+
+// The newest session of the client, unless the last one lives. A wait that has begun outlasts an outage: while the
+// session lives, no connection is asked for. @param last in the caller's frame.
+asio::awaitable<void> renew(state_ptr s, std::string operation, std::optional<session>& last) {
+    if (last && !last->over()) co_return;
+    session next = co_await toolbox(s->zk).current_session(operation, s->what->path);
+    last.emplace(std::move(next));
+}
+
+// The claim of an item in some session.
+asio::awaitable<item_claim_ptr> next_claim(state_ptr s, std::string operation) {
     const std::string& path = s->what->path;
+    std::optional<session> on;
     for (;;) {
-        if (!newest || newest->over()) {
-            session next = co_await toolbox(s->zk).current_session(operation, path);
-            newest.emplace(std::move(next));
-        }
-        const session on = *newest;
-        const auto mine = std::make_shared<awaited_item>(how, toolbox(on).make_one_shot_event());
-        asio::dispatch(on.get_executor(), [s, on, mine] { claimer_of(s, on)->enter(mine); });
-        std::exception_ptr failed;
-        bool once_more = false;
+        co_await renew(s, operation, on);
+        const auto mine =
+            std::make_shared<awaited_item>(when_empty::wait, wanted::claim, toolbox(*on).make_one_shot_event());
         try {
-            const item_claim_ptr claim = co_await outcome_of(mine, operation, path);
-            if (claim) co_await covered(claim, operation, path);
+            co_await served(s, *on, mine, operation);
+            item_claim_ptr claim = mine->take_claim(operation, path);
+            co_await covered(claim, operation, path);
             co_return claim;
         } catch (const error& e) {
             // An unknown outcome does not matter: a claim ends with its session.
-            once_more = e.code() == errc::session_expired || e.code() == errc::lock_lost;
-            if (e.code() == errc::session_expired) newest.reset();
-            failed = std::current_exception();
-        } catch (...) {
-            failed = std::current_exception();
+            if (e.code() == errc::session_expired)
+                on.reset();
+            else if (e.code() != errc::lock_lost)
+                throw;
         }
-        if (mine->withdraw()) asio::dispatch(on.get_executor(), [s, on] { claimer::of(on, s->what)->left(); });
-        if (!once_more) std::rethrow_exception(failed);
     }
 }
 
+// Nothing: no item is free, and the consumer does not wait.
 asio::awaitable<std::optional<std::string>> take_item(state_ptr s, when_empty how) {
-    queue_of(s, "take");
-    std::optional<session> newest;
+    const std::string path = queue_of(s, "take")->what->path;
+    std::optional<session> on;
     for (;;) {
-        const item_claim_ptr claim = co_await next_claim(s, how, "take", newest);
-        if (!claim) co_return std::nullopt;
+        co_await renew(s, "take", on);
+        const auto mine = std::make_shared<awaited_item>(how, wanted::item, toolbox(*on).make_one_shot_event());
+        co_await served(s, *on, mine, "take");
         try {
-            co_await item_claim::finish(claim, transaction(), "take");
-            co_return claim->item().data;
+            co_return mine->take_item("take", path);
         } catch (const error& e) {
-            if (e.code() != errc::lock_lost && !is_for_next_session(e)) throw;
+            // Only the outcome of the removal matters: a claim ends with its session.
+            const bool may_be_removed = e.outcome_unknown() && mine->was_removal();
+            if (e.code() == errc::session_expired && !may_be_removed)
+                on.reset();
+            else if (e.code() != errc::lock_lost)
+                throw;
         }
     }
 }
@@ -208,8 +225,7 @@ asio::awaitable<bool> revive_in_some_session(state_ptr s, std::string name) {
 
 asio::awaitable<delivery> receive_item(state_ptr s) {
     queue_of(s, "receive");
-    std::optional<session> newest;
-    item_claim_ptr claim = co_await next_claim(s, when_empty::wait, "receive", newest);
+    item_claim_ptr claim = co_await next_claim(s, "receive");
     co_return delivery_access::make(std::move(claim), s->zk.keep_open());
 }
 

@@ -40,6 +40,12 @@ ZKASIO_EXPORT asio::awaitable<void> run_consumers(std::function<asio::awaitable<
 /// serves its waiting consumers in the order of their calls. Of several processes that contend, one may overtake
 /// another by a batch, and one whose claims are refused claims items further down the list. A process may hand out up
 /// to a sixteenth of the items that it has listed, for up to a second, before it notices an item of a higher priority.
+/// Of processes that wait at an empty queue, each gets its share of items that come one by one. An item costs about two
+/// listings of each of them; to keep it so, one that was just a little too late for earlier items looks up to 0.3 s
+/// after a new one has come.
+///
+/// An item that this client may not read or write (or move, where it is to be moved) is left out, with a warning, and
+/// tried again every minute: other items are not held up. If the client may not write the claims, receive() fails.
 ///
 /// *Nodes* of the default layout: `<path>/entries/entry-<priority>-<number>` for an item, and the ephemeral
 /// `<path>/taken/<the same name>` while the item is claimed. The version of an item's node counts its claims. Of this
@@ -56,7 +62,9 @@ public:
     work_queue(client zk, std::string path, work_queue_options options = work_queue_options());
 
     /// Puts an item into the queue, once. With a delay, consumers of this library hand the item out when the delay has
-    /// passed, which costs a request more. Waits while the queue is full (work_queue_options::most_items()).
+    /// passed, which costs a request more. Waits while the queue is full (work_queue_options::most_items()): the puts
+    /// of a session wait in the order of their calls, behind one request for the number of items, which is repeated at
+    /// the intervals of client_options::retry() (at last every two seconds).
     /// *Completes when* the item is there. An outage that the session survives ends nothing; an item whose request was
     /// not sent when the session ends is put in the next session.
     /// *Fails with* errc::invalid_argument for a priority or an id that the layout cannot express. errc::too_large: an
@@ -82,11 +90,14 @@ public:
 
     /// Takes an item out of the queue: at most once. If the process ends before take() completes, the item may be lost.
     /// *Completes when* there was an item, with its data.
-    /// *Fails with*, and *Cancellation*: as receive(). If error::outcome_unknown(), an item may be lost.
+    /// *Fails with* as receive(). If error::outcome_unknown(), an item may be lost.
+    /// *Cancellation*: ends the wait. If the request that removes an item is under way (error::outcome_unknown() is
+    /// true then), this item goes to another take() or try_take() at the queue that waits, or to the next one, of any
+    /// work_queue of the same client, also in a later session. The item is lost only if the client ends before.
     asio::awaitable<std::string> take() const;
 
     /// As take(), but does not wait for an item.
-    /// *Completes with* nothing if no item is free, as far as the server of this client knows.
+    /// *Completes with* nothing if no item is free for this client, as far as its server knows.
     /// *Fails with*, and *Cancellation*: as take().
     asio::awaitable<std::optional<std::string>> try_take() const;
 
@@ -105,6 +116,8 @@ public:
     /// delivery itself. When it throws, the item is given back after a pause, or, at its last delivery
     /// (work_queue_options::most_deliveries()), moved to the dead items with the text of the exception. If the claim is
     /// lost, the body receives a terminal cancellation, and its item is given to some consumer again.
+    /// consume_options::pause() says how a process whose bodies fail leaves items to others. An item that cannot be
+    /// moved to the dead items is given back after a pause instead, see work_queue.
     /// Does not complete: outages, and sessions that end, do not end it.
     /// *Fails with* errc::client_closed and errc::forked; and as receive() and delivery::done() with all errors that
     /// are neither condition::retryable nor errc::lock_lost, errc::lock_released or errc::session_expired.
@@ -120,14 +133,15 @@ public:
     }
 
     /// How many items there are, and for how long they have waited, as the server of this client knows. Costs four
-    /// requests; while items wait, four more, of which two list the items and the claims, and one writes, since only a
-    /// write tells the servers' time. (The first one of a session creates its receipt: two more.)
+    /// requests, in one round trip; while items wait, four more, of which two list the items and the claims, and one
+    /// writes, since only a write tells the servers' time. (The first one of a session creates its receipt: two more.)
     /// *Fails with* the errors of operations::exists() and children(), and as put() if the write fails with anything
     /// but zk_errc::no_auth.
     asio::awaitable<work_queue_info> info() const;
 
-    /// The dead items: rejected, or delivered too often.
-    /// *Fails with* the errors of operations::get().
+    /// The dead items: rejected, or delivered too often. Costs two requests for each, 64 items in a round trip. An item
+    /// that this client may not read has no data and no time, and the error as its reason.
+    /// *Fails with* the other errors of operations::get().
     asio::awaitable<std::vector<dead_item>> dead() const;
     /// Puts a dead item into the queue again, as a new item with the same priority; once. To remove it for good, use
     /// operations::remove_recursive() with `<path>/dead/<name>`.

@@ -90,7 +90,10 @@ public:
     /// How many items are worked on at the same time (1). Throws errc::invalid_argument for 0.
     consume_options& parallel(std::size_t n);
     /// After a failure the item rests for `first` (a second), after each further failure for twice as long, and for
-    /// `longest` (a minute) at most. Throws errc::invalid_argument for negative durations.
+    /// `longest` (a minute) at most. 32 items of a process may rest at the same time, see delivery::again(): of further
+    /// items another process gets the next delivery at once. consume() then waits for `first` after the first failure
+    /// of an item, so that an outage of what the bodies need spends few deliveries. Throws errc::invalid_argument for
+    /// negative durations.
     consume_options& pause(any_duration first, any_duration longest = std::chrono::minutes(1));
 
     std::size_t parallel() const noexcept { return parallel_; }

@@ -48,7 +48,8 @@ TEST_CASE(
     CHECK(l.must_list(start));
 }
 
-TEST_CASE("item list: items that are stepped over come back with the next listing, which is no sooner", "[work_queue]") {
+TEST_CASE("item list: items that are stepped over come back with the next listing, which is no sooner",
+          "[work_queue]") {
     item_list l;
     l.list(names(160), {}, start);
     l.step_over(100);
@@ -118,6 +119,42 @@ TEST_CASE("item list: behind items that are gone, the next ones are left out", "
     CHECK_FALSE(l.must_list(start));  // they are listed again after a sixteenth of the list
     l.leave_out_next(0, 1);
     CHECK(l.must_list(start));
+}
+
+TEST_CASE("item list: an item that is left out until a time is in no listing before, and then listed again",
+          "[work_queue]") {
+    item_list l;
+    l.list({"a", "b", "c"}, {}, start);
+    CHECK(l.refuse_until("a", start + 10s));
+    CHECK(l.refuse_until("b", boot_clock::time_point::max()));
+    CHECK(l.first(9) == texts{"c"});
+    CHECK(l.next_return() == start + 10s);
+    CHECK_FALSE(l.must_list(start + 9s));
+    CHECK(l.must_list(start + 10s));  // a second after the last listing
+    l.list({"a", "b", "c"}, {}, start + 9s);
+    CHECK(l.first(9) == texts{"c"});
+    CHECK(l.next_return() == start + 10s);
+    l.remove("c");
+    CHECK_FALSE(l.must_list(start + 9s));
+    CHECK(l.must_list(start + 10s));
+    l.forget();
+    l.begin_listing();
+    CHECK_FALSE(l.must_list(start + 10s));
+    l.changed();
+    CHECK(l.must_list(start + 10s));
+    l.list({"a", "b", "d"}, {"d"}, start + 10s);
+    CHECK(l.first(9) == texts{"a"});
+    CHECK(l.next_return() == boot_clock::time_point::max());
+    CHECK_FALSE(l.must_list(start + 1h));
+    CHECK_FALSE(l.refuse_until("a", start + 20s));  // refused again
+    l.list({"a", "b"}, {}, start + 20s);
+    CHECK(l.first(9) == texts{"a"});
+    l.remove("a");  // claimed
+    CHECK(l.refuse_until("a", start + 30s));
+    l.list({"b"}, {}, start + 21s);
+    CHECK(l.empty());
+    l.list({"a", "b"}, {}, start + 22s);  // another item of the same name
+    CHECK(l.first(9) == texts{"a"});
 }
 
 }  // namespace item_list_tests

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -18,50 +19,95 @@ enum class when_empty {
     give_up,
 };
 
+/// What a consumer is given.
+enum class wanted {
+    claim,
+    item,  ///< its data, when it is removed from the queue
+};
+
 /// One consumer that wants an item: made by the consumer's coroutine, and served by a claimer.
 class awaited_item {
 public:
-    awaited_item(when_empty how, one_shot_event done) : how_(how), done_(std::move(done)) {}
+    /// Until the outcome is there, either side may go first: the claimer serves the consumer, or the consumer leaves.
+    enum class state {
+        waiting,
+        served,    ///< chosen by the claimer, which will tell the outcome
+        removing,  ///< a request may have removed the item that this consumer wants
+        done,      ///< the outcome is there
+        left,      ///< the consumer does not wait any more, and reads no outcome
+    };
+
+    awaited_item(when_empty how, wanted what, one_shot_event done) : how_(how), what_(what), done_(std::move(done)) {}
 
     bool waits_for_items() const noexcept { return how_ == when_empty::wait; }
+    bool wants_item() const noexcept { return what_ == wanted::item; }
     const one_shot_event& done() const noexcept { return done_; }
 
-    /// Exactly one of the two succeeds: the claimer serves the consumer, or the consumer leaves.
-    bool serve() noexcept { return leave_waiting(state::served); }
-    bool withdraw() noexcept { return leave_waiting(state::withdrawn); }
-    bool is_waiting() const noexcept { return state_ == state::waiting; }
+    // The claimer's side:
 
-    /// The outcome, told once, after serve(). @param claim null: no item is free.
+    bool is_waiting() const noexcept { return state_ == state::waiting; }
+    /// False: the consumer has left.
+    bool serve() noexcept { return go_on(state::waiting, state::served); }
+    /// To be called after serve(), before the request that removes the item. False: the consumer has left.
+    bool begin_removal() noexcept { return is_removal_ = go_on(state::served, state::removing); }
+
+    // After serve(), one of these, once.
+    /// @param claim null: no item is free. If the consumer has left, the claim is dropped, which gives the item back.
     void succeed(item_claim_ptr claim) noexcept {
         claim_ = std::move(claim);
-        done_.fire();
+        if (!finish()) claim_ = nullptr;
+    }
+    /// False: the consumer has left, and `item` is as it was.
+    bool succeed_with(std::string& item) noexcept {
+        item_.emplace(std::move(item));
+        if (finish()) return true;
+        item = std::move(*item_);
+        return false;
     }
     void fail(std::exception_ptr why) noexcept {
         failed_ = std::move(why);
-        done_.fire();
+        finish();
     }
-    /// To be called once, after done(). Throws if the claimer has failed.
+
+    // The consumer's side:
+
+    /// Returns the state before. state::done: the outcome is there after all, and may be read.
+    state leave() noexcept {
+        state now = state_;
+        while (now != state::done && !state_.compare_exchange_weak(now, state::left)) {
+        }
+        return now;
+    }
+    /// In state::done: whether the outcome is that of a removal.
+    bool was_removal() const noexcept { return is_removal_; }
+    /// In state::done, once. Throws if the claimer has failed.
     item_claim_ptr take_claim(const std::string& operation, const std::string& path) {
         if (failed_) rethrow_to_caller(failed_, operation, path);
         return std::move(claim_);
     }
+    /// As take_claim(). Nothing: no item was free.
+    std::optional<std::string> take_item(const std::string& operation, const std::string& path) {
+        if (failed_) rethrow_to_caller(failed_, operation, path);
+        return std::move(item_);
+    }
 
 private:
-    enum class state {
-        waiting,
-        served,
-        withdrawn,
-    };
-    bool leave_waiting(state next) noexcept {
-        state now = state::waiting;
-        return state_.compare_exchange_strong(now, next);
+    bool go_on(state from, state to) noexcept { return state_.compare_exchange_strong(from, to); }
+    bool finish() noexcept {
+        if (!go_on(state::served, state::done) && !go_on(state::removing, state::done)) return false;
+        done_.fire();
+        return true;
     }
 
     const when_empty how_;
+    const wanted what_;
     const one_shot_event done_;
     std::atomic<state> state_{state::waiting};
-    item_claim_ptr claim_;  // written before `done_` is fired, as `failed_`; dropped, it gives the item back
+    // Written before state::done, by the claimer:
+    item_claim_ptr claim_;  // dropped, it gives the item back
+    std::optional<std::string> item_;
     std::exception_ptr failed_;
+    bool is_removal_ = false;
 };
 using awaited_item_ptr = std::shared_ptr<awaited_item>;
 

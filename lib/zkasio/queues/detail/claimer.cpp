@@ -3,7 +3,10 @@
 #include <zkasio/error.hpp>
 #include <zkasio/queues/detail/directories.hpp>
 #include <zkasio/recipe/log_warning.hpp>
+#include <zkasio/recipe/retry_until_certain.hpp>
 #include <zkasio/recipe/toolbox.hpp>
+
+#include <asio/post.hpp>
 
 #include <algorithm>
 #include <functional>
@@ -13,6 +16,8 @@ namespace zkasio::queue_detail {
 namespace {
 
 constexpr std::size_t many_items = 20'000;
+constexpr std::chrono::milliseconds longest_spread(300);  // W3
+constexpr std::chrono::milliseconds round_trips(100);  // of a far process: a listing, a read, and a claim
 constexpr std::chrono::hours longest_pause(24 * 365 * 100);  // a timer cannot count many more
 
 std::string new_id() {
@@ -30,7 +35,7 @@ claimer::claimer(const session& on, spec_ptr what)
       id_(new_id()),
       later_(on_, what_, receipts_, [this] {
           later_has_news_ = true;
-          if (has_consumers()) begin();
+          begin_in_turn();
       }),
       clock_(on_, receipts_, [this] { look_again(); }),
       dice_(static_cast<std::minstd_rand::result_type>(std::hash<std::string>()(id_))) {}
@@ -43,12 +48,16 @@ std::shared_ptr<claimer> claimer::of(const session& on, const spec_ptr& what) {
 // ----------------------------------------------------------------------------------------------------------- consumers
 
 void claimer::enter(awaited_item_ptr consumer) {
+    if (serve_taken(*consumer)) return;
     consumers_.push_back(std::move(consumer));
     begin();
 }
 
 void claimer::left() noexcept {
-    if (serving_ || has_consumers() || !free_.empty()) return;
+    if (has_consumers()) return;
+    next_look_.reset();
+    turn_.reset();
+    if (serving_ || (!free_.empty() && !self_)) return;  // with self_, there may be no user any more
     later_.forget();
     clock_.forget();
     items_watch_ = watch();
@@ -61,19 +70,39 @@ void claimer::session_over(std::error_code why) noexcept {
     fail_all(std::make_exception_ptr(error(why, "receive", what_->path)));
     later_.forget();
     clock_.forget();
+    next_look_.reset();
+    turn_.reset();
     pauses_.clear();
+    const std::shared_ptr<claimer> kept = std::move(self_);
+    if (!taken_.empty() && why == errc::session_expired)
+        toolbox(on_).run_in_background(carry_over(on_, what_, std::move(taken_)));
+    taken_.clear();
+}
+
+void claimer::loop_over() noexcept {
+    const std::shared_ptr<claimer> kept = std::move(self_);
+    next_look_.reset();
+    turn_.reset();
 }
 
 void claimer::return_after(std::chrono::milliseconds pause, item_claim_ptr claim) {
     if (on_.over()) return;
+    pause = std::min<std::chrono::milliseconds>(pause, longest_pause);
+    if (pauses_.size() >= most_resting) {
+        free_.leave_out_until(claim->item().name, boot_clock::now() + pause);
+        return claim->return_item();
+    }
     const auto timer = std::make_shared<asio::steady_timer>(on_.get_executor());
-    timer->expires_after(std::min<std::chrono::milliseconds>(pause, longest_pause));
+    timer->expires_after(pause);
     pauses_.emplace(timer, std::move(claim));
     timer->async_wait(
-        [self = shared_from_this(), weak = std::weak_ptr<asio::steady_timer>(timer)](std::error_code cancelled) {
+        [self = shared_from_this(), weak = std::weak_ptr<asio::steady_timer>(timer), pause](std::error_code cancelled) {
             const auto over = weak.lock();
             if (cancelled || !over) return;
-            self->pauses_.extract(over).mapped()->return_item();
+            const item_claim_ptr rested = self->pauses_.extract(over).mapped();
+            const auto others_first = std::min<std::chrono::milliseconds>(pause, longest_spread + round_trips);
+            self->free_.leave_out_until(rested->item().name, boot_clock::now() + others_first);
+            rested->return_item();
         });
 }
 
@@ -110,6 +139,40 @@ void claimer::fail_all(const std::exception_ptr& why) noexcept {
     while (const awaited_item_ptr c = next_consumer()) c->fail(why);
 }
 
+// ---------------------------------------------------------------------------------- items of cancelled calls of take()
+
+// The item is no longer in the queue: it is given to the take() that waits, or that comes next.
+void claimer::keep_taken(std::string item) {
+    taken_.push_back(std::move(item));
+    if (on_.over()) return toolbox(on_).run_in_background(carry_over(on_, what_, std::exchange(taken_, {})));
+    self_ = shared_from_this();
+    for (std::size_t i = 0; i < consumers_.size() && !taken_.empty(); ++i) serve_taken(*consumers_[i]);
+    if (!has_consumers()) left();
+}
+
+// Whether the consumer has got such an item.
+bool claimer::serve_taken(awaited_item& consumer) {
+    if (taken_.empty() || !consumer.wants_item() || !consumer.serve()) return false;
+    std::string item = std::move(taken_.front());
+    taken_.pop_front();
+    const bool has_left = !consumer.succeed_with(item);
+    if (has_left) taken_.push_front(std::move(item));
+    if (taken_.empty()) asio::post(on_.get_executor(), [kept = std::move(self_)]() mutable { kept.reset(); });
+    return !has_left;
+}
+
+// The items go to the claimer of the next session. They are lost with the client.
+asio::awaitable<void> claimer::carry_over(session on, spec_ptr what, std::deque<std::string> taken) {
+    std::optional<session> next;
+    auto wait = [&]() -> asio::awaitable<void> {
+        session s = co_await toolbox(on).current_session("take", what->path);
+        next.emplace(std::move(s));
+    };
+    co_await retry_until_certain(toolbox(on).make_back_off(), wait);
+    const std::shared_ptr<claimer> c = of(*next, what);
+    for (std::string& item : taken) c->keep_taken(std::move(item));
+}
+
 // ------------------------------------------------------------------------------------------------------------- serving
 
 void claimer::begin() {
@@ -131,18 +194,37 @@ asio::awaitable<void> claimer::run(std::shared_ptr<claimer> self) {
         failed = std::current_exception();
     }
     self->serving_ = false;
+    self->note_turn();
     if (failed) self->fail_all(failed);
     self->left();
+}
+
+// W3. The client's pauses set the scale. A turn in vain after a claim of this session has ended tells nothing.
+void claimer::note_turn() {
+    const bool is_own = !own_.empty();
+    std::erase_if(own_, [](const auto& claim) { return claim.expired(); });
+    const bool has_won = std::exchange(has_won_, false), has_collided = std::exchange(has_collided_, false);
+    if (!std::exchange(was_woken_, false)) return;
+    if (!has_won && !is_own) claims_while_alone_ = 0;
+    if (claims_while_alone_ >= claims_until_alone) {
+        spread_ = spread_.zero();
+    } else if (has_won || has_collided) {
+        const std::chrono::milliseconds more = toolbox(on_).make_back_off().next() / 10;
+        spread_ = std::min(spread_ + (has_won ? more : std::max(spread_, more)), longest_spread);
+    } else {
+        spread_ -= (spread_ + std::chrono::milliseconds(15)) / 16;
+    }
 }
 
 asio::awaitable<void> claimer::serve() {
     back_off pauses = toolbox(on_).make_back_off();
     was_refused_ = false;
+    bool is_first = true;
     for (int in_vain = 0; has_consumers(); ++in_vain) {
         if (in_vain > 1) co_await pauses.pause();
         later_has_news_ = false;
         co_await later_.move_due();
-        if (free_.must_list(boot_clock::now())) co_await list();
+        if (free_.must_list(boot_clock::now())) co_await list(std::exchange(is_first, false));
         if (!free_.empty()) {
             co_await claim_some();
             if (was_refused_) continue;
@@ -150,32 +232,40 @@ asio::awaitable<void> claimer::serve() {
             pauses.reset();
         } else if (!free_.must_list(boot_clock::now()) && !later_has_news_) {
             tell_impatient_ones();
+            if (has_consumers() && free_.next_return() != boot_clock::time_point::max())
+                look_again_at(free_.next_return());
             co_return;
         }
     }
 }
 
 // The watches are set before the servers answer: free_.changed() is called for all that the answers do not show.
-asio::awaitable<void> claimer::list() {
+// @param likely_empty the claims of an empty queue do not matter, and each process that waits would list them after
+// each item: the items first. Else the claims first: an item that is done between the two is not taken for a free one.
+asio::awaitable<void> claimer::list(bool likely_empty) {
     if (was_refused_) co_await on_.sync(what_->items);
     back_off pauses = toolbox(on_).make_back_off();
     for (;;) {
-        free_.list({}, {}, boot_clock::now());  // from now on changed() counts
-        std::optional<node_children> claims, items;
+        free_.begin_listing();
+        std::optional<node_children> items;
+        node_children claims;
+        bool exist = false;
         try {
-            claims = co_await list_and_watch(what_->claims, claims_watch_);
+            if (!likely_empty) claims = co_await list_and_watch(what_->claims, claims_watch_);
             items = co_await list_and_watch(what_->items, items_watch_);
+            if (likely_empty && !items->names.empty())
+                claims = co_await list_and_watch(what_->claims, claims_watch_);
+            exist = true;
         } catch (const error& e) {
             free_.changed();
             if (e.code() != zk_errc::no_node) throw;
         }
-        if (items) {
+        if (exist) {
             warn_of_many(items->names.size());
             std::vector<std::string> names = what_->names.in_order(std::move(items->names), what_->items);
-            erase_unusable(names);
             names = co_await only_due(std::move(names));
             const bool is_old = free_.must_list(boot_clock::now());
-            free_.list(std::move(names), claims->names, boot_clock::now());
+            free_.list(std::move(names), claims.names, boot_clock::now());
             if (is_old) free_.changed();
             break;
         }
@@ -199,7 +289,40 @@ asio::awaitable<node_children> claimer::list_and_watch(std::string directory, wa
 
 void claimer::look_again() {
     free_.changed();
-    if (has_consumers()) begin();
+    begin_in_turn();
+}
+
+// W3
+void claimer::begin_in_turn() {
+    if (!has_consumers() || serving_ || turn_) return;
+    was_woken_ = true;
+    const auto pause = std::chrono::milliseconds(
+        std::uniform_int_distribution<std::chrono::milliseconds::rep>(0, spread_.count())(dice_));
+    if (pause == pause.zero()) return begin();
+    turn_ = std::make_shared<asio::steady_timer>(on_.get_executor());
+    turn_->expires_after(pause);
+    turn_->async_wait(
+        [weak = weak_from_this(), timer = std::weak_ptr<asio::steady_timer>(turn_)](std::error_code cancelled) {
+            const auto self = weak.lock();
+            if (cancelled || !self || timer.expired()) return;
+            self->turn_.reset();
+            if (self->has_consumers()) self->begin();
+        });
+}
+
+// Replaces the last look_again_at().
+void claimer::look_again_at(boot_clock::time_point when) {
+    const auto now = boot_clock::now();
+    when = std::max(when, now);
+    next_look_ = std::make_shared<asio::steady_timer>(on_.get_executor());
+    next_look_->expires_after(when - now);
+    next_look_->async_wait(
+        [weak = weak_from_this(), timer = std::weak_ptr<asio::steady_timer>(next_look_)](std::error_code cancelled) {
+            const auto self = weak.lock();
+            if (cancelled || !self || timer.expired()) return;
+            self->next_look_.reset();
+            if (self->has_consumers()) self->begin();
+        });
 }
 
 // Leaves out the items whose time has not come, and looks again when it has.
@@ -211,18 +334,6 @@ asio::awaitable<std::vector<std::string>> claimer::only_due(std::vector<std::str
     if (first != items.end()) clock_.wake_at(what_->names.due(*first), now);
     items.erase(first, items.end());
     co_return items;
-}
-
-// Forgets the unusable items that are not listed any more.
-void claimer::erase_unusable(std::vector<std::string>& names) {
-    if (unusable_.empty()) return;
-    std::set<std::string> still_there;
-    std::erase_if(names, [&](const std::string& name) {
-        if (!unusable_.contains(name)) return false;
-        still_there.insert(name);
-        return true;
-    });
-    unusable_ = std::move(still_there);
 }
 
 void claimer::warn_of_many(std::size_t items) {

@@ -26,7 +26,6 @@
 #include <memory>
 #include <optional>
 #include <random>
-#include <set>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -36,6 +35,19 @@ namespace zkasio::queue_detail {
 /// Claims items for all consumers of one session that wait at one queue: one listing, one watch of each directory and
 /// one transaction at a time, however many consumers there are. Consumers are served in the order in which they came.
 /// While no item is free, only the watches are left. On the strand.
+///
+/// The rules, of which W3 is for processes that wait at the same empty queue, and would all list it after each item:
+///
+/// - W1: an item that the servers refuse to this client is left out, and tried again after a pause: other items are not
+///   held up. A refusal that concerns all items fails the consumers.
+/// - W2: a claim with a pause stays for that pause, but no more than most_resting of them: the ephemeral nodes of a
+///   session are bounded, and another process may have the other items. This process leaves these out for the pause.
+///   When the claim is given back, the other processes are the first to look: a process whose bodies fail would claim
+///   its items again before a far one has heard of them.
+/// - W3: a session whose watch fires waits for a random part of its spread before it looks. The spread doubles when
+///   another process was faster by so little that both tried to claim, grows a little when this process was the faster
+///   one, so that each gets its share, and else shrinks. So of the processes that wait at an empty queue, nearly all
+///   list once for an item, when the queue is empty again. A process that is alone has no spread.
 class claimer final : public session_local, public std::enable_shared_from_this<claimer> {
 public:
     claimer(const session& on, spec_ptr what);
@@ -43,32 +55,39 @@ public:
     /// The claimer of this session, made when there is none. Kept by its users.
     static std::shared_ptr<claimer> of(const session& on, const spec_ptr& what);
 
+    static constexpr std::size_t most_resting = 32;
+
     void enter(awaited_item_ptr consumer);
     /// A consumer has withdrawn: without consumers and known items, the watches are given up.
     void left() noexcept;
-    /// Gives a claim back when `pause` has passed, unless the session ends before.
+    /// Gives a claim back when `pause` has passed, unless the session ends before; at once as W2 says.
     void return_after(std::chrono::milliseconds pause, item_claim_ptr claim);
     void session_over(std::error_code why) noexcept override;
     bool waits() noexcept override;
+    void loop_over() noexcept override;
 
 private:
     static constexpr std::size_t most_claims = 32;  // in one transaction
+    static constexpr std::size_t claims_until_alone = 16;
 
     void begin();
     static asio::awaitable<void> run(std::shared_ptr<claimer> self);
-    void erase_unusable(std::vector<std::string>& names);
     asio::awaitable<void> serve();
-    asio::awaitable<void> list();
+    asio::awaitable<void> list(bool likely_empty);
     asio::awaitable<node_children> list_and_watch(std::string directory, watch& kept);
     asio::awaitable<std::vector<std::string>> only_due(std::vector<std::string> items);
     void look_again();
+    void begin_in_turn();
+    void note_turn();
+    void look_again_at(boot_clock::time_point when);
     void warn_of_many(std::size_t items);
 
     asio::awaitable<void> claim_some();
     void step_aside();
     bool is_spent(const read_item& item) const noexcept;
     asio::awaitable<void> set_aside(std::vector<read_item>& batch);
-    void leave_alone(const read_item& item);
+    void leave_alone(const std::string& name, boot_clock::time_point until, const std::string& why);
+    bool leave_alone_if_refused(const error& why, const std::string& name);
     void add_substitute(transaction& steps, const read_item& item) const;
     asio::awaitable<std::vector<read_item>> read_first(std::size_t n);
     asio::awaitable<std::optional<read_item>> read(std::string name);
@@ -78,6 +97,12 @@ private:
     asio::awaitable<void> give_back_unknown(std::vector<read_item> batch);
     std::vector<item_claim_ptr> hand_out(std::vector<read_item> claimed, std::int64_t token);
     void leave_out(const error& why, const std::vector<read_item>& batch);
+
+    static asio::awaitable<void> take_out(std::shared_ptr<claimer> self, item_claim_ptr claim,
+                                          awaited_item_ptr consumer);
+    void keep_taken(std::string item);
+    bool serve_taken(awaited_item& consumer);
+    static asio::awaitable<void> carry_over(session on, spec_ptr what, std::deque<std::string> taken);
 
     bool has_consumers();
     awaited_item_ptr next_consumer();
@@ -92,18 +117,24 @@ private:
     std::deque<awaited_item_ptr> consumers_;
     item_list free_;
     later_items later_;
-    due_clock clock_;  // of a layout whose names tell times
+    due_clock clock_;                                                       // of a layout whose names tell times
     std::map<std::shared_ptr<asio::steady_timer>, item_claim_ptr> pauses_;  // of return_after()
-    std::map<std::string, pending_data> ahead_;  // reads of items that will be claimed next
+    std::map<std::string, pending_data> ahead_;                             // reads of items that will be claimed next
+    std::shared_ptr<asio::steady_timer> next_look_;
+    std::shared_ptr<asio::steady_timer> turn_;  // W3
+    std::chrono::milliseconds spread_{0};
+    std::vector<std::weak_ptr<item_claim>> own_;  // claims that may have ended since the last turn
+    std::deque<std::string> taken_;  // items whose take() was cancelled while they were removed: for the next take()
+    std::shared_ptr<claimer> self_;  // while there are such items
     batch_limit limit_{most_claims};
     watch items_watch_, claims_watch_;
     bool serving_ = false, has_warned_ = false;
-    bool later_has_news_ = false;  // later_.move_due() has something to do
+    bool was_woken_ = false, has_won_ = false, has_collided_ = false;  // since the last turn, of W3
+    bool later_has_news_ = false;                 // later_.move_due() has something to do
     std::size_t claims_while_alone_ = 1'000'000;  // since another process was noticed; none was yet
-    bool was_refused_ = false;     // the last claim: another consumer was ahead, and this session's server may lag
-    int refusals_ = 0;  // in a row
+    bool was_refused_ = false;  // the last claim: another consumer was ahead, and this session's server may lag
+    int refusals_ = 0;          // in a row
     std::minstd_rand dice_;
-    std::set<std::string> unusable_;  // items that can neither be handed out nor be moved; removed from the listings
 };
 
 }  // namespace zkasio::queue_detail

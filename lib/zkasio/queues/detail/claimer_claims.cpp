@@ -16,12 +16,17 @@ namespace zkasio::queue_detail {
 namespace {
 
 constexpr std::size_t most_bytes_ahead = 64 * 1024;  // behind a larger batch, nothing is read ahead
-// Of several processes that contend, each claims what the others have read ahead: then nothing is read ahead.
-constexpr std::size_t claims_until_alone = 16;
+
+// W1
+constexpr std::chrono::minutes until_tried_again(1);
 
 std::chrono::milliseconds waited_until(const committed& claimed, const read_item& item) {
     const auto at = std::chrono::duration_cast<std::chrono::milliseconds>(claimed.at.time_since_epoch());
     return std::max(std::chrono::milliseconds::zero(), at - std::chrono::milliseconds(item.ctime));
+}
+
+bool is_below(const std::string& path, const std::string& directory) {
+    return path.size() > directory.size() && path.starts_with(directory) && path[directory.size()] == '/';
 }
 
 }  // namespace
@@ -54,7 +59,9 @@ asio::awaitable<void> claimer::set_aside(std::vector<read_item>& batch) {
     for (read_item& item : batch) {
         const bool has_one_value = what_->payload.has_one_value(item.data);
         if (!has_one_value && !item.is_counted)
-            leave_alone(item);
+            // No transaction has room for the data of its substitute.
+            leave_alone(item.name, boot_clock::time_point::max(),
+                        "the data are not one value, and too large to be moved");
         else
             (is_spent(item) || !has_one_value ? odd : usual).push_back(std::move(item));
     }
@@ -67,6 +74,7 @@ asio::awaitable<void> claimer::set_aside(std::vector<read_item>& batch) {
         add_substitute(steps, odd[i]);
         committed done;
         const std::optional<error> failed = co_await apply(begin_commit(commit_kind::bury), std::move(steps), done);
+        if (failed && leave_alone_if_refused(*failed, odd[i].name)) continue;
         free_.remove(odd[i].name);
         if (!failed) continue;
         ahead_.clear();  // read at about the same time as this item, so likely outdated as well
@@ -76,18 +84,26 @@ asio::awaitable<void> claimer::set_aside(std::vector<read_item>& batch) {
     }
 }
 
-// The item stays where it is, as no transaction has room for the data of its substitute.
-void claimer::leave_alone(const read_item& item) {
-    free_.remove(item.name);
-    unusable_.insert(item.name);
-    log_warning(on_, "the work_queue " + what_->path + " has an item that is not handed out: the data of " + item.name +
-                         " are not one value, and too large to be moved");
+// The item stays where it is. Warns once, also if the item is left alone again and again.
+void claimer::leave_alone(const std::string& name, boot_clock::time_point until, const std::string& why) {
+    ahead_.erase(name);
+    if (free_.refuse_until(name, until))
+        log_warning(on_, "the work_queue " + what_->path + " has an item that is not handed out: " + name + ": " + why);
+}
+
+// W1. Whether the servers have refused the item, or the nodes that would take its place, to this client. Other nodes
+// are those of all items: the claims, and the receipts.
+bool claimer::leave_alone_if_refused(const error& why, const std::string& name) {
+    const std::string& path = why.path();
+    const bool is_about_item = is_below(path, what_->dead) || (is_below(path, what_->items) && path != what_->claims);
+    if (!is_about_item || !is_lasting_refusal(why)) return false;
+    leave_alone(name, boot_clock::now() + until_tried_again, why.what());
+    return true;
 }
 
 // Adds what takes the place of an item that is not handed out: a dead item, or an item for each value.
 void claimer::add_substitute(transaction& steps, const read_item& item) const {
-    if (is_spent(item))
-        return add_dead(steps, *what_, item, "delivered " + std::to_string(item.version) + " times");
+    if (is_spent(item)) return add_dead(steps, *what_, item, "delivered " + std::to_string(item.version) + " times");
     const std::optional<std::vector<std::string>> values = what_->payload.unpack(item.data);
     if (!values) return add_dead(steps, *what_, item, "the data are not framed as those of Curator's items");
     std::vector<bytes> items(values->begin(), values->end());
@@ -105,9 +121,18 @@ asio::awaitable<std::vector<read_item>> claimer::read_first(std::size_t n) {
     const std::vector<std::string> names = free_.first(n);
     std::size_t gone = 0;
     for (const std::string& name : names) {
-        std::optional<read_item> item = co_await read(name);
+        std::optional<read_item> item;
+        std::optional<error> failed;
+        try {
+            item = co_await read(name);
+        } catch (const error& e) {
+            failed.emplace(e);
+        }
+        if (failed && !leave_alone_if_refused(*failed, name)) throw error(*failed);
+        if (failed) continue;
         if (!item) {
             free_.remove(name);
+            has_collided_ = true;
             ++gone;
             continue;
         }
@@ -120,6 +145,7 @@ asio::awaitable<std::vector<read_item>> claimer::read_first(std::size_t n) {
         ahead_.clear();
         claims_while_alone_ = 0;
     }
+    // Of several processes that contend, each claims what the others have read ahead.
     const bool is_alone = claims_while_alone_ >= claims_until_alone;
     if (is_alone && limit_.bytes() <= most_bytes_ahead) read_ahead(items.size(), n);
     co_return items;
@@ -170,13 +196,19 @@ asio::awaitable<void> claimer::try_claim(std::vector<read_item> batch) {
             steps.set(what_->item(item.name), bytes(item.data), item.version);
         else
             steps.check(what_->item(item.name), item.version);
-        steps.create(what_->claim(item.name), bytes(id_), what_->of_mode(create_mode::ephemeral));
+        steps.create(what_->claim(item.name), bytes(), what_->of_mode(create_mode::ephemeral));
+        steps.set(what_->claim(item.name), bytes(id_), 0);  // item_claim::node_version
     }
     commit_report r = begin_commit(commit_kind::claim);
     r.parts = batch.size();
     committed done;
     const std::optional<error> failed = co_await apply(std::move(r), std::move(steps), done);
     if (failed && failed->outcome_unknown()) co_await give_back_unknown(batch);
+    if (failed && is_lasting_refusal(*failed)) {
+        for (const read_item& item : batch)
+            if (failed->path() == what_->item(item.name) && leave_alone_if_refused(*failed, item.name)) co_return;
+        throw error(*failed);
+    }
     if (failed) {
         leave_out(*failed, batch);
         co_return;
@@ -188,7 +220,7 @@ asio::awaitable<void> claimer::try_claim(std::vector<read_item> batch) {
     if (!unwanted.empty()) free_.changed();
 }
 
-// Returns the error of a step that was refused because of another client; throws other errors.
+// Returns the error of a step that was refused because of another client, or for a reason that lasts; throws others.
 asio::awaitable<std::optional<error>> claimer::apply(commit_report r, transaction steps, committed& done) {
     std::optional<error> failed;
     std::exception_ptr why;
@@ -198,14 +230,20 @@ asio::awaitable<std::optional<error>> claimer::apply(commit_report r, transactio
         why = std::current_exception();
         const bool by_another_client = e.code() == zk_errc::no_node || e.code() == zk_errc::bad_version ||
                                        e.code() == zk_errc::node_exists || e.code() == zk_errc::connection_loss;
-        if (by_another_client) failed.emplace(e);
+        was_refused_ = by_another_client;
+        if (by_another_client || is_lasting_refusal(e)) failed.emplace(e);
     }
-    r.conflicts = failed ? 1 : 0;
+    r.conflicts = was_refused_ ? 1 : 0;
     report_commit(on_, std::move(r), what_->path, why);
     if (why && !failed) std::rethrow_exception(why);
-    was_refused_ = failed.has_value();
-    claims_while_alone_ = was_refused_ ? 0 : claims_while_alone_ + 1;
-    if (!failed) refusals_ = 0;
+    if (was_refused_) {
+        claims_while_alone_ = 0;
+        has_collided_ = true;
+    }
+    if (!failed) {
+        ++claims_while_alone_;
+        refusals_ = 0;
+    }
     co_return failed;
 }
 
@@ -226,17 +264,41 @@ asio::awaitable<void> claimer::give_back_unknown(std::vector<read_item> batch) {
 // Gives the claims to the waiting consumers. Returns the claims for which no consumer is left.
 std::vector<item_claim_ptr> claimer::hand_out(std::vector<read_item> claimed, std::int64_t token) {
     std::vector<item_claim_ptr> unwanted;
+    has_won_ = true;
+    std::erase_if(own_, [](const auto& claim) { return claim.expired(); });
     for (read_item& item : claimed) {
         free_.remove(item.name);
         if (item.is_counted) ++item.version;
         item.data = what_->payload.value_or_all(std::move(item.data));
         item_claim_ptr claim = item_claim::make(on_, what_, receipts_, std::move(item), token);
-        if (const awaited_item_ptr consumer = next_consumer())
-            consumer->succeed(std::move(claim));
-        else
+        own_.push_back(claim);
+        if (const awaited_item_ptr consumer = next_consumer()) {
+            if (consumer->wants_item())
+                toolbox(on_).run_in_background(take_out(shared_from_this(), std::move(claim), consumer));
+            else
+                consumer->succeed(std::move(claim));
+        } else
             unwanted.push_back(std::move(claim));
     }
     return unwanted;
+}
+
+// Removes the item from the queue, and gives the data to the consumer, or, if the consumer leaves meanwhile, to another
+// one. A consumer that has left before the request is sent leaves the item in the queue.
+asio::awaitable<void> claimer::take_out(std::shared_ptr<claimer> self, item_claim_ptr claim,
+                                        awaited_item_ptr consumer) {
+    if (!consumer->begin_removal()) co_return;  // the destructor of the claim gives the item back
+    std::exception_ptr failed;
+    try {
+        co_await item_claim::finish(claim, transaction(), "take");
+    } catch (...) {
+        failed = std::current_exception();
+    }
+    std::string item = claim->item().data;
+    if (failed)
+        consumer->fail(failed);
+    else if (!consumer->succeed_with(item))
+        self->keep_taken(std::move(item));
 }
 
 void claimer::leave_out(const error& why, const std::vector<read_item>& batch) {

@@ -8,10 +8,14 @@
 #include <zkasio/coroutines/task_scope.hpp>
 
 #include <asio/error.hpp>
+#include <asio/steady_timer.hpp>
 #include <asio/this_coro.hpp>
+#include <asio/use_awaitable.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <exception>
+#include <set>
 #include <utility>
 
 namespace zkasio::queue_detail {
@@ -23,6 +27,7 @@ struct consumer {
     consumer_body body;
     state_ptr from;
     consume_options how;
+    std::multiset<boot_clock::time_point> rests;  // the ends of the pauses of items whose bodies have failed
 };
 
 std::string text_of(const std::exception_ptr& e) {
@@ -65,27 +70,45 @@ bool ends_one_delivery(const error& e) {
     throw error(asio::error::operation_aborted, "consume", c.from->what->path, {}, unknown);
 }
 
+// Gives the item back with a pause. Of more items that rest than keep their claims, the others are given to other
+// consumers at once, whose bodies may fail as well: then this consumer waits after the first failure of an item, so
+// that an outage of what the bodies need does not spend the deliveries of all items. It does not wait after later
+// failures: items that always fail would hold up the others.
+asio::awaitable<void> rest(consumer& c, delivery& d) {
+    const std::chrono::milliseconds pause = c.how.pause_after(d.attempt());
+    co_await d.again(pause);
+    const boot_clock::time_point now = boot_clock::now();
+    c.rests.erase(c.rests.begin(), c.rests.upper_bound(now));
+    c.rests.insert(now + pause);
+    if (d.attempt() > 1 || c.rests.size() <= claimer::most_resting) co_return;
+    asio::steady_timer timer(co_await asio::this_coro::executor, c.how.pause_after(1));
+    try {
+        co_await timer.async_wait(asio::use_awaitable);
+    } catch (...) {
+        rethrow_as("consume", c.from->what->path);
+    }
+}
+
 // Ends the delivery by what the body has thrown: done, again after a pause, or rejected.
-asio::awaitable<void> end(const consumer& c, delivery& d, std::exception_ptr failed) {
+asio::awaitable<void> end(consumer& c, delivery& d, std::exception_ptr failed) {
     const int most = c.from->what->options.most_deliveries();
     const bool is_last = most > 0 && d.attempt() >= most;
-    bool can_end = true;
+    bool cannot_die = false;  // the item is too large for the dead items, or the servers refuse these to this client
     try {
         if (!failed)
             co_await d.done();
         else if (is_last)
             co_await d.reject(text_of(failed));
         else
-            co_await d.again(c.how.pause_after(d.attempt()));
+            co_await rest(c, d);
     } catch (const error& e) {
-        can_end = e.code() != errc::too_large || !is_last;
-        if (can_end && !ends_one_delivery(e)) throw;
+        cannot_die = failed && is_last && (e.code() == errc::too_large || is_lasting_refusal(e));
+        if (!cannot_die && !ends_one_delivery(e)) throw;
     }
-    // The item is too large for the dead items.
-    if (!can_end) co_await d.again(c.how.pause_after(d.attempt()));
+    if (cannot_die) co_await rest(c, d);
 }
 
-asio::awaitable<void> work_on(const consumer& c) {
+asio::awaitable<void> work_on(consumer& c) {
     auto receive = [&] { return receive_item(c.from); };
     for (;;) {
         delivery d = co_await retry_until_certain(toolbox(c.from->zk).make_back_off(), receive);
@@ -102,7 +125,7 @@ asio::awaitable<void> run_consumers(consumer_body body, state_ptr from, consume_
     if (!body)
         throw error(errc::invalid_argument, "consume", queue_of(from, "consume")->what->path, "the body is empty");
     queue_of(from, "consume");
-    const consumer c{std::move(body), std::move(from), how};
+    consumer c{std::move(body), std::move(from), how, {}};
     auto start = [&](task_scope& tasks) -> asio::awaitable<void> {
         for (std::size_t i = 0; i < c.how.parallel(); ++i) tasks.spawn(work_on(c));
         co_return;

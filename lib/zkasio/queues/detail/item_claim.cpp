@@ -27,7 +27,7 @@ void add_dead(transaction& steps, const queue_spec& what, const read_item& item,
 }
 
 // Removes the claim unless another consumer has claimed the item since: the answer to an earlier attempt may be lost,
-// and the claim of the other consumer has the same name.
+// or an operator may have removed the claim.
 asio::awaitable<void> item_claim::remove_claim(session on, spec_ptr what, read_item claimed, std::int64_t token,
                                                std::shared_ptr<removal> told) {
     const std::string item = what->item(claimed.name), claim = what->claim(claimed.name);
@@ -35,7 +35,7 @@ asio::awaitable<void> item_claim::remove_claim(session on, spec_ptr what, read_i
         bool version_tells = claimed.is_counted;
         if (version_tells) {
             transaction steps;
-            steps.check(item, claimed.version).remove(claim);
+            steps.check(item, claimed.version).remove(claim, node_version);
             try {
                 co_await on.multi(std::move(steps));
             } catch (const error& e) {
@@ -47,14 +47,14 @@ asio::awaitable<void> item_claim::remove_claim(session on, spec_ptr what, read_i
         if (version_tells) co_return;
         co_await on.sync(claim);
         const std::optional<node_stat> found = co_await on.exists(claim);
-        if (found && found->czxid == token) co_await on.remove(claim);
+        if (found && found->czxid == token) co_await on.remove(claim, node_version);
     };
     std::optional<error> refused;
     try {
         co_await retry_until_certain(toolbox(on).make_back_off(), remove);
     } catch (const error& e) {
-        const bool is_over =
-            e.code() == zk_errc::no_node || e.code() == condition::session_ended || e.code() == condition::cancelled;
+        const bool is_over = e.code() == zk_errc::no_node || (e.code() == zk_errc::bad_version && e.path() == claim) ||
+                             e.code() == condition::session_ended || e.code() == condition::cancelled;
         if (!is_over) {
             told->failed = std::current_exception();
             refused.emplace(e);
@@ -155,16 +155,16 @@ asio::awaitable<void> item_claim::finish(std::shared_ptr<item_claim> self, trans
     if (const loss_reason lost = self->hold_.reason(); lost != loss_reason::none)
         self->throw_lost(operation, std::string(to_string(lost)));
     transaction steps;
-    steps.remove(self->paths_.front()).remove(self->path_, self->item_.version).append(std::move(also));
+    steps.remove(self->paths_.front(), node_version);
+    steps.remove(self->path_, self->item_.version).append(std::move(also));
     const char* taken_away = nullptr;
     try {
         co_await self->receipts_.apply(std::move(steps), operation);
     } catch (const error& e) {
-        const bool is_missing = e.code() == zk_errc::no_node;
+        const bool is_missing = e.code() == zk_errc::no_node, is_other = e.code() == zk_errc::bad_version;
         if (is_missing && e.path() == self->path_)
             taken_away = "another client has removed the item in spite of the claim";
-        else if (e.path() == self->path_ ? e.code() == zk_errc::bad_version
-                                         : is_missing && e.path() == self->paths_.front())
+        else if (e.path() == self->path_ ? is_other : e.path() == self->paths_.front() && (is_missing || is_other))
             taken_away = "another client has removed the claim, or written the item";
         else
             throw;

@@ -27,10 +27,10 @@ namespace zkasio::queue_detail {
 struct read_item {
     std::string name, data;  // data: of the node; in an item_claim, the value in it
     std::int64_t czxid = 0;
-    std::int32_t version = 0;  // of the item's node; if the claims are counted, their number
-    std::int64_t ctime = 0;    // by the servers' clock
+    std::int32_t version = 0;                         // of the item's node; if the claims are counted, their number
+    std::int64_t ctime = 0;                           // by the servers' clock
     std::optional<std::chrono::milliseconds> waited;  // until it was claimed
-    bool is_counted = true;    // false: too large to be written again, see queue_spec::can_write_again()
+    bool is_counted = true;  // false: too large to be written again, see queue_spec::can_write_again()
 
     /// Of an item in an item_claim: see delivery::attempt().
     std::int32_t attempt() const noexcept { return is_counted ? version : 1; }
@@ -40,12 +40,18 @@ struct read_item {
 /// data of its node.
 void add_dead(transaction& steps, const queue_spec& what, const read_item& item, std::string reason);
 
-/// A claimed item, from the transaction that has claimed it to the one that ends the claim. Each claim writes the node
-/// of the item, so that no two claims belong to the same version: with the version as a condition, no transaction of an
-/// old claim touches the claim of another consumer. The claim of an item that is too large to be written again does not
-/// change the version: only the czxid of the claim's node tells whose claim it is.
+/// A claimed item, from the transaction that has claimed it to the one that ends the claim. No transaction of an old
+/// claim touches the claim of another consumer, which has the same name:
+///
+/// - The transaction that claims also writes the node of the claim. Other libraries create a claim and leave it at
+///   version 0: with node_version as a condition, nothing removes their claims.
+/// - The transaction that claims writes the node of the item, so that no two claims of this library belong to the same
+///   version of the item. The claim of an item that is too large to be written again does not change that version: only
+///   the czxid of the claim's node tells whose claim it is.
 class item_claim final : public lock_claim, public std::enable_shared_from_this<item_claim> {
 public:
+    static constexpr std::int32_t node_version = 1;
+
     /// @param claimed with the version that the item's node has since the claim. @param token the zxid of the claim.
     static std::shared_ptr<item_claim> make(session on, spec_ptr what, receipts with, read_item claimed,
                                             std::int64_t token);

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <deque>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -14,17 +15,19 @@ namespace zkasio::queue_detail {
 /// n items is listed a few times, and not n times.
 class item_list {
 public:
+    /// A listing is asked for: from now on, changed() means that its answers are outdated.
+    void begin_listing() noexcept;
     /// Takes the answers of a listing. @param items in the order in which they are handed out. @param taken the items
     /// that some consumer has claimed.
     void list(std::vector<std::string> items, const std::vector<std::string>& taken, boot_clock::time_point now);
     /// A watch or a timer tells that the listing is outdated.
     void changed() noexcept { is_old_ = true; }
-    /// Drops the listing.
+    /// Drops the listing; the items that are left out until a time stay so.
     void forget() noexcept;
 
     /// Whether to list before the next claim. An outdated listing is replaced when it is used up, when a sixteenth of
     /// its items was claimed, or when it is a second old: a newer item may be more urgent. A listing that is not
-    /// outdated is never replaced.
+    /// outdated is never replaced, unless the time of an item that was left out has come.
     bool must_list(boot_clock::time_point now) const noexcept;
 
     bool empty() const noexcept { return free_.empty(); }
@@ -44,12 +47,27 @@ public:
     /// Of the first items, n are left to other consumers until the next listing.
     void step_over(std::size_t n);
 
+    /// Leaves the item out of all listings until then, for other processes.
+    void leave_out_until(const std::string& name, boot_clock::time_point until);
+    /// As leave_out_until(), for an item that this process cannot be given. False: this was called before, and the item
+    /// has been there ever since, without a remove().
+    bool refuse_until(const std::string& name, boot_clock::time_point until);
+    /// When the time of the next item comes that is left out; time_point::max(): no item is, or none has a time.
+    boot_clock::time_point next_return() const noexcept { return next_return_; }
+
 private:
+    void use(const std::string& name);
     std::size_t erase(std::size_t from, std::size_t n);
 
     std::deque<std::string> free_;
     std::size_t listed_ = 0, used_ = 0;  // the free items of the newest list(); how many have left free_ since
     boot_clock::time_point when_;
+    struct time_out {
+        boot_clock::time_point until;
+        bool is_refused = false;
+    };
+    std::map<std::string, time_out> until_;  // of items that are, or were, left out until a time
+    boot_clock::time_point next_return_ = boot_clock::time_point::max();
     bool is_old_ = true;  // the watches have fired, or there are none, or some items were left out
 };
 

@@ -3,6 +3,7 @@
 #include <zkasio/error.hpp>
 #include <zkasio/queues/detail/directories.hpp>
 #include <zkasio/recipe/if_exists.hpp>
+#include <zkasio/recipe/log_warning.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
 #include <algorithm>
@@ -14,6 +15,8 @@
 
 namespace zkasio::queue_detail {
 namespace {
+
+constexpr std::chrono::minutes until_tried_again(1);
 
 bool is_later(const later_item& a, const later_item& b) { return std::tie(a.due, a.name) > std::tie(b.due, b.name); }
 
@@ -62,12 +65,34 @@ asio::awaitable<void> later_items::list() {
         wake_();
     });
     items_.clear();
-    for (std::string& name : found->value.names)
-        if (auto item = what_->names.parse_later(std::move(name))) items_.push_back(std::move(*item));
+    std::map<std::string, server_time> still_there;
+    for (std::string& name : found->value.names) {
+        std::optional<later_item> item = what_->names.parse_later(std::move(name));
+        if (!item) continue;
+        if (const auto it = put_off_.find(item->name); it != put_off_.end()) {
+            still_there.insert(*it);
+            item->due = std::max(item->due, it->second);
+        }
+        items_.push_back(std::move(*item));
+    }
+    put_off_ = std::move(still_there);
     std::sort(items_.begin(), items_.end(), is_later);
 }
 
-// Moves as many items that are due as one transaction takes. False: another client has moved or written one of them.
+// The items stay where they are. Warns once of each, also if the item is refused again and again.
+void later_items::put_off(const error& why, std::vector<later_item> refused, server_time now) {
+    for (later_item& item : refused) {
+        std::erase_if(items_, [&](const later_item& i) { return i.name == item.name; });
+        item.due = now + until_tried_again;
+        if (put_off_.insert_or_assign(item.name, item.due).second)
+            log_warning(on_, "the work_queue " + what_->path +
+                                 " has an item with a delay that is not handed out: " + item.name + ": " + why.what());
+        items_.insert(std::upper_bound(items_.begin(), items_.end(), item, is_later), std::move(item));
+    }
+}
+
+// Moves as many items that are due as one transaction takes, or puts off those that the servers refuse. False: another
+// client has moved or written one of them.
 asio::awaitable<bool> later_items::move_some(server_time now) {
     std::vector<std::pair<later_item, pending_data>> reads;
     for (auto it = items_.rbegin(); it != items_.rend() && it->due <= now && reads.size() < limit_.at_once(); ++it)
@@ -81,8 +106,12 @@ asio::awaitable<bool> later_items::move_some(server_time now) {
         try {
             found = co_await asked.result();
         } catch (const error& e) {
-            if (e.code() != zk_errc::no_node && e.code() != condition::retryable) throw;
+            if (e.code() != zk_errc::no_node && e.code() != condition::retryable && !is_lasting_refusal(e)) throw;
             failed.emplace(e);
+        }
+        if (failed && is_lasting_refusal(*failed)) {
+            put_off(*failed, {item}, now);
+            co_return true;
         }
         if (failed || !limit_.takes(found.data.size())) break;
         ++moved;
@@ -98,9 +127,16 @@ asio::awaitable<bool> later_items::move_some(server_time now) {
         co_await receipts_.apply(std::move(steps), "receive");
     } catch (const error& e) {
         // connection_loss: another client has removed the receipt while the answer was lost.
-        if (e.code() != zk_errc::no_node && e.code() != zk_errc::bad_version && e.code() != zk_errc::connection_loss)
+        if (e.code() != zk_errc::no_node && e.code() != zk_errc::bad_version && e.code() != zk_errc::connection_loss &&
+            !is_lasting_refusal(e))
             throw;
         failed.emplace(e);
+    }
+    if (failed && is_lasting_refusal(*failed)) {
+        std::vector<later_item> refused;
+        for (std::size_t i = 0; i < moved; ++i) refused.push_back(reads[i].first);
+        put_off(*failed, std::move(refused), now);
+        co_return true;
     }
     if (!failed) items_.resize(items_.size() - moved);
     is_old_ = is_old_ || failed;

@@ -11,6 +11,8 @@
 
 #include <cstddef>
 #include <functional>
+#include <map>
+#include <string>
 #include <vector>
 
 namespace zkasio::queue_detail {
@@ -24,7 +26,8 @@ public:
     later_items(session on, spec_ptr what, receipts with, std::function<void()> wake);
 
     /// *Completes when* nothing is due, as far as this session's server knows; without a request if nothing has
-    /// changed. From then on `wake` is called.
+    /// changed. From then on `wake` is called. An item that the servers refuse to this client stays, with a warning,
+    /// and is tried again after a pause.
     asio::awaitable<void> move_due();
     /// Gives the watch and the timer up.
     void forget() noexcept;
@@ -34,13 +37,15 @@ private:
 
     asio::awaitable<void> list();
     asio::awaitable<bool> move_some(server_time now);
+    void put_off(const error& why, std::vector<later_item> refused, server_time now);
 
     const session on_;
     const spec_ptr what_;
     const receipts receipts_;
     const std::function<void()> wake_;
 
-    std::vector<later_item> items_;  // the first one that is due is the last element
+    std::vector<later_item> items_;               // the first one that is due is the last element
+    std::map<std::string, server_time> put_off_;  // refused items, and when each is tried again
     watch watch_;
     bool is_old_ = true;
     batch_limit limit_{most_moves};

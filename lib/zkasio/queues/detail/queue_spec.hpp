@@ -1,6 +1,7 @@
 #pragma once
 
 #include <zkasio/create_options.hpp>
+#include <zkasio/error.hpp>
 #include <zkasio/path.hpp>
 #include <zkasio/queues/detail/item_names.hpp>
 #include <zkasio/queues/detail/item_payload.hpp>
@@ -13,6 +14,12 @@
 #include <utility>
 
 namespace zkasio::queue_detail {
+
+/// Whether servers refuse a request for a reason that lasts until an operator changes a node, or this client.
+inline bool is_lasting_refusal(const error& e) noexcept {
+    return e.code() == zk_errc::no_auth || e.code() == zk_errc::quota_exceeded || e.code() == zk_errc::invalid_acl ||
+           e.code() == zk_errc::no_children_for_ephemerals;
+}
 
 /// What a work_queue was made with, and the paths of its nodes. The directories are persistent: sequence numbers of a
 /// re-created directory begin again, so that two items could have the same name.
