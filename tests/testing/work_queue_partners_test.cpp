@@ -267,6 +267,37 @@ TEST_CASE("work_queue: a spent item stays when the dead items may not be written
     }
 }
 
+TEST_CASE("work_queue: where no claim or receipt may be written, take() fails, also when the first item is spent") {
+    for (const char* directory : {"/q/taken", "/q/receipts"})
+        for (const bool is_spent : {false, true}) {
+            INFO(directory << (is_spent ? ", spent" : ""));
+            scene s;
+            s.run([&]() -> asio::awaitable<void> {
+                const work_queue q(s.zk, "/q", work_queue_options().most_deliveries(is_spent ? 1 : 5));
+                co_await q.put("job");
+                {
+                    delivery d = co_await q.receive();
+                    co_await d.again();
+                }
+                co_await s.zk.idle();
+                const permission most = permission::read | permission::remove | permission::admin;
+                co_await s.zk.set_acl(directory, acl_of(acl_entry(most, anyone())));
+                const client fresh = s.ensemble.client(calm());
+                const work_queue theirs(fresh, "/q", work_queue_options().most_deliveries(is_spent ? 1 : 5));
+                const auto take = [&]() -> asio::awaitable<void> { co_await theirs.take(); };
+                running taker(s.ensemble.get_executor(), take());
+                co_await sleep(5s);
+                CHECK(taker.ended());
+                CHECK(s.ensemble.requests(fresh) < 40);
+                taker.cancel();
+                const std::error_code why = co_await taker.code();
+                CHECK(why == zk_errc::no_auth);
+                CHECK(items(s.ensemble).size() == 1);
+                co_await fresh.close();
+            });
+        }
+}
+
 TEST_CASE("work_queue: an operator is told of a queue in which one item may not be read") {
     scene s;
     s.run([&]() -> asio::awaitable<void> {

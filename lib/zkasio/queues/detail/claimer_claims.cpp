@@ -75,6 +75,7 @@ asio::awaitable<void> claimer::set_aside(std::vector<read_item>& batch) {
         committed done;
         const std::optional<error> failed = co_await apply(begin_commit(commit_kind::bury), std::move(steps), done);
         if (failed && leave_alone_if_refused(*failed, odd[i].name)) continue;
+        if (failed && is_lasting_refusal(*failed)) throw error(*failed);
         free_.remove(odd[i].name);
         if (!failed) continue;
         ahead_.clear();  // read at about the same time as this item, so likely outdated as well
