@@ -1,0 +1,179 @@
+// What n writers of one node, or of one counter, and n readers of a value, cost the servers: laws, compared at 10, 100
+// and 1000.
+
+#include "support/catch.hpp"
+#include "support/test_client.hpp"
+#include "testing/cost.hpp"
+
+#include <zkasio/config/config_value.hpp>
+#include <zkasio/counters/atomic_counter.hpp>
+#include <zkasio/locks/unfair_mutex.hpp>
+#include <zkasio/modify.hpp>
+#include <zkasio/testing/fake_ensemble.hpp>
+#include <zkasio/transact/transact.hpp>
+
+#include <asio/awaitable.hpp>
+#include <asio/steady_timer.hpp>
+#include <asio/use_awaitable.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+namespace optimists_cost_tests {
+
+using namespace zkasio;
+using namespace zkasio::test;
+using zkasio::testing::fake_ensemble;
+
+namespace {
+
+// What n users cost that begin at once, each `use(i)`.
+cost cost_of_all(fake_ensemble& e, std::size_t n, const std::function<asio::awaitable<void>(std::size_t)>& use) {
+    const cost_meter meter(e);
+    std::vector<std::unique_ptr<running>> users;
+    for (std::size_t i = 0; i < n; ++i) users.push_back(std::make_unique<running>(e.get_executor(), use(i)));
+    for (const auto& one : users) {
+        const std::error_code failed = e.run(one->code());
+        CHECK_FALSE(failed);
+    }
+    return meter.read();
+}
+
+std::optional<std::string> one_more(std::optional<node_data> now) {
+    return std::to_string(now && !now->data.empty() ? std::stoi(now->data) + 1 : 1);
+}
+asio::awaitable<void> modify_one(client zk, std::string path) { co_await modify(zk, path, &one_more); }
+asio::awaitable<void> add_one(atomic_counter to) { co_await to.add(1); }
+
+asio::awaitable<void> move_between(unit& u, std::string from, std::string to) {
+    const std::optional<node_data> a = co_await u.get(from);
+    const std::optional<node_data> b = co_await u.get(to);
+    u.set(from, std::to_string(std::stoi(a->data) - 1));
+    u.set(to, *one_more(b));
+}
+
+int number_of(std::string_view text) { return std::stoi(std::string(text)); }
+std::string text_of_number(const int& n) { return std::to_string(n); }
+
+}  // namespace
+
+TEST_CASE("cost of modify(): a read and a write each, of a node of one's own", "[numbers]") {
+    for (const std::size_t n : user_counts) {
+        fake_ensemble e;
+        std::vector<client> all = connected_clients(e, n);
+        for (std::size_t i = 0; i < n; ++i) e.create("/n" + std::to_string(i), "0");
+        const cost c = cost_of_all(e, n, [&](std::size_t i) { return modify_one(all[i], "/n" + std::to_string(i)); });
+        INFO(n << " clients: " << c);
+        CHECK(c.requests == 2 * n);
+        CHECK(c.writes == n);
+        CHECK(c.listings == 0);
+        CHECK(c.watches == 0);
+        CHECK(c.ephemerals == 0);
+        close_all(e, all);
+    }
+}
+
+TEST_CASE("cost of an atomic_counter: of the coroutines of one client, two writes", "[numbers]") {
+    for (const std::size_t n : user_counts) {
+        fake_ensemble e;
+        std::vector<client> all = connected_clients(e, 1);
+        const atomic_counter counter(all[0], "/n");
+        e.run(add_one(counter));
+        const cost c = cost_of_all(e, n, [&](std::size_t) { return add_one(counter); });
+        INFO(n << " coroutines: " << c);
+        CHECK(c.requests <= 2);
+        CHECK(c.writes <= 2);
+        CHECK(c.ephemerals <= 1);
+        close_all(e, all);
+    }
+}
+
+TEST_CASE("cost of transact(): two reads and a write each, of nodes of one's own", "[numbers]") {
+    for (const std::size_t n : user_counts) {
+        fake_ensemble e;
+        std::vector<client> all = connected_clients(e, n);
+        for (std::size_t i = 0; i < n; ++i) {
+            e.create("/a" + std::to_string(i), "0");
+            e.create("/b" + std::to_string(i), "0");
+        }
+        const auto own = [&](std::size_t i) -> asio::awaitable<void> {
+            const std::string a = "/a" + std::to_string(i), b = "/b" + std::to_string(i);
+            const auto body = [a, b](unit& u) -> asio::awaitable<void> { co_await move_between(u, a, b); };
+            co_await transact(all[i], body, transact_options());
+        };
+        const cost c = cost_of_all(e, n, own);
+        INFO(n << " clients: " << c);
+        CHECK(c.requests == 3 * n);
+        CHECK(c.writes == n);
+        CHECK(c.listings == 0);
+        CHECK(c.ephemerals == 0);
+        close_all(e, all);
+    }
+}
+
+TEST_CASE("cost of a config_value: a watch each, and a read for each change", "[numbers]") {
+    for (const std::size_t n : user_counts) {
+        fake_ensemble e;
+        std::vector<client> all = connected_clients(e, n);
+        e.create("/limit", "1");
+        std::vector<config_value<int>> values;
+        for (const client& zk : all) values.emplace_back(zk, "/limit", config_format<int>(&number_of, &text_of_number));
+        const cost first = cost_of_all(e, n, [&](std::size_t i) { return values[i].ready(); });
+        INFO(n << " values begin: " << first);
+        CHECK(first.writes == 0);
+        CHECK(first.listings == 0);
+        CHECK(first.requests <= 2 * n);
+        CHECK(first.watches <= static_cast<std::int64_t>(2 * n));
+        const cost_meter meter(e);
+        e.set("/limit", "2");
+        e.run_for(std::chrono::seconds(5));
+        for (const config_value<int>& v : values) CHECK(*v.value() == 2);
+        const cost c = meter.read();
+        INFO(n << " values, one change: " << c);
+        CHECK(c.writes == 0);
+        CHECK(c.requests <= 2 * n);
+        CHECK(c.watches == 0);
+        values.clear();
+        close_all(e, all);
+    }
+}
+
+// What its name says: each release wakes all.
+TEST_CASE("cost of an unfair_mutex: each release costs a create and a read of each waiter", "[numbers]") {
+    for (const std::size_t n : user_counts) {
+        fake_ensemble e;
+        std::vector<client> all = connected_clients(e, n + 1);
+        std::optional<lock_guard> held(e.run(unfair_mutex(all.back(), "/u").acquire()));
+        std::vector<std::unique_ptr<running>> waiting;
+        const auto wait = [&](std::size_t i) -> asio::awaitable<void> {
+            const lock_guard guard = co_await unfair_mutex(all[i], "/u").acquire();
+            co_await asio::steady_timer(e.context(), std::chrono::hours(24)).async_wait(asio::use_awaitable);
+        };
+        for (std::size_t i = 0; i < n; ++i) waiting.push_back(std::make_unique<running>(e.get_executor(), wait(i)));
+        e.run_for(std::chrono::seconds(30));
+        const cost_meter meter(e);
+        e.run(held->release());
+        e.run_for(std::chrono::seconds(30));
+        const cost c = meter.read();
+        INFO(n << " waiters, one release: " << c);
+        CHECK(c.requests <= 2 * n + 5);
+        CHECK(c.writes <= n + 5);
+        CHECK(c.listings == 0);
+        CHECK(c.ephemerals == 0);
+        CHECK(c.watches <= 1);
+        for (const auto& one : waiting) one->cancel();
+        for (const auto& one : waiting) e.run(one->end());
+        held.reset();
+        close_all(e, all);
+    }
+}
+
+}  // namespace optimists_cost_tests
