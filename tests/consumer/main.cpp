@@ -14,7 +14,7 @@ asio::awaitable<void> consume() {
     const zkasio::mutex lock(zk, "/lock");
     bool refused = false;
     try {
-        co_await lock.acquire();
+        (void)co_await lock.acquire();
     } catch (const zkasio::error& e) {
         refused = e.code() == zkasio::errc::not_connected;
     }

@@ -103,7 +103,7 @@ TEST_CASE("without any server for long enough, the session is presumed lost and 
         const std::string dir = co_await fresh_directory(zk, "gone");
         const mutex lock(zk, dir);
         const lock_guard guard = co_await lock.acquire();
-        auto wait = [&]() -> asio::awaitable<void> { co_await lock.acquire(); };
+        auto wait = [&]() -> asio::awaitable<void> { (void)co_await lock.acquire(); };
         running waiting(co_await asio::this_coro::executor, wait());
         co_await until_queued(zk, dir, 2);
         server.kill();

@@ -166,7 +166,7 @@ TEST_CASE("callbacks: an observer is not called any more once its acquire has en
                 how.on_position(observe);
                 std::exception_ptr failed;
                 try {
-                    co_await lock.acquire(how);
+                    (void)co_await lock.acquire(how);
                 } catch (...) {
                     failed = std::current_exception();
                 }

@@ -185,11 +185,11 @@ void fork_with_lock_held(const std::function<std::string(std::unique_ptr<parent>
         auto wait = [](lock_guard& g) -> asio::awaitable<void> { co_await g.lost(); };
         p->waiting.push_back(std::make_unique<running>(p->io.get_executor(), wait(*p->guard)));
         p->loop.emplace(run_in_each_session(*p->zk, [](session s) -> asio::awaitable<void> { co_await s.ended(); }));
-        auto queue = [](mutex m) -> asio::awaitable<void> { co_await m.acquire(); };
+        auto queue = [](mutex m) -> asio::awaitable<void> { (void)co_await m.acquire(); };
         p->waiting.push_back(std::make_unique<running>(p->io.get_executor(), queue(*lock)));
         p->cohort.emplace(*p->zk, dir + "/cohort");
         p->turn = co_await p->cohort->acquire();
-        auto next = [](cohort_mutex m) -> asio::awaitable<void> { co_await m.acquire(); };
+        auto next = [](cohort_mutex m) -> asio::awaitable<void> { (void)co_await m.acquire(); };
         p->waiting.push_back(std::make_unique<running>(p->io.get_executor(), next(*p->cohort)));
         co_await until_queued(*p->zk, dir + "/lock", 2);
         p->member.emplace(*p->zk, dir + "/node", "by the parent");

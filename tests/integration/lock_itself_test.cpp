@@ -15,12 +15,12 @@ TEST_CASE("lock_owner: without one, a body that acquires its own lock again is t
         const std::string dir = co_await fresh_directory(zk, "owner-deadlock");
         const mutex lock(zk, dir + "/m");
         const shared_mutex rw(zk, dir + "/rw");
-        auto work = [&](lock_guard&) -> asio::awaitable<void> { co_await lock.acquire(); };
+        auto work = [&](lock_guard&) -> asio::awaitable<void> { (void)co_await lock.acquire(); };
         const std::string text = co_await message_of(lock.with_lock(work));
         CHECK(text.starts_with("acquire " + dir + "/m: "));
         const std::error_code c = co_await code_of(lock.with_lock(work));
         CHECK(c == errc::would_deadlock);
-        auto upgrade = [&](lock_guard&) -> asio::awaitable<void> { co_await rw.acquire(); };
+        auto upgrade = [&](lock_guard&) -> asio::awaitable<void> { (void)co_await rw.acquire(); };
         const std::error_code shared = co_await code_of(rw.with_shared_lock(upgrade));
         CHECK(shared == errc::would_deadlock);
         std::optional<bool> second;
@@ -83,10 +83,10 @@ TEST_CASE(
         const unfair_mutex flag(zk, dir + "/n");
         multi_mutex both(zk, multi_mutex_options().one_after_another());
         both.add(mutex(zk, dir + "/a")).add(lock).add(flag);
-        auto again = [&](lock_guard&) -> asio::awaitable<void> { co_await lock.acquire(); };
+        auto again = [&](lock_guard&) -> asio::awaitable<void> { (void)co_await lock.acquire(); };
         std::error_code c = co_await code_of(lock.with_lock(again, revocation_policy::cancel_after(1h)));
         CHECK(c == errc::would_deadlock);
-        auto as_member = [&](lock_guard&) -> asio::awaitable<void> { co_await both.acquire(); };
+        auto as_member = [&](lock_guard&) -> asio::awaitable<void> { (void)co_await both.acquire(); };
         c = co_await code_of(lock.with_lock(as_member));
         CHECK(c == errc::would_deadlock);
         c = co_await code_of(flag.with_lock(as_member));

@@ -173,7 +173,7 @@ TEST_CASE("lock_owner: what an owner has lost it cannot acquire again before it 
         const loss_reason why = co_await nested.lost();
         CHECK(why == loss_reason::node_deleted);
         CHECK_FALSE(guard.held());
-        auto again = [&]() -> asio::awaitable<void> { co_await lock.acquire(as(me)); };
+        auto again = [&]() -> asio::awaitable<void> { (void)co_await lock.acquire(as(me)); };
         std::error_code c = co_await code_of(again());
         CHECK(c == errc::lock_lost);
         co_await nested.release();
@@ -195,7 +195,7 @@ TEST_CASE("lock_owner: a reader that asks to write fails at once") {
             const lock_guard reading = co_await lock.acquire_shared(as(me));
             const lock_guard more = co_await lock.acquire_shared(as(me));
             CHECK(more.path() == reading.path());
-            auto write = [&]() -> asio::awaitable<void> { co_await lock.acquire(as(me)); };
+            auto write = [&]() -> asio::awaitable<void> { (void)co_await lock.acquire(as(me)); };
             const std::string text = co_await message_of(write());
             CHECK(text.starts_with("acquire " + reading.path() + ": "));
             const std::error_code c = co_await code_of(write());
@@ -238,7 +238,7 @@ TEST_CASE("lock_owner: a body that acquires its own lock again is told so, also 
 
         // Within the work under another lock, which runs on a strand of its own.
         auto nested = [&](lock_guard&) -> asio::awaitable<void> {
-            auto inner = [&](lock_guard&) -> asio::awaitable<void> { co_await a.acquire(); };
+            auto inner = [&](lock_guard&) -> asio::awaitable<void> { (void)co_await a.acquire(); };
             co_await b.with_lock(inner);
         };
         c = co_await code_of(a.with_lock(nested));
@@ -249,7 +249,7 @@ TEST_CASE("lock_owner: a body that acquires its own lock again is told so, also 
         auto callee = [](lock_guard&) -> asio::awaitable<void> { co_return; };
         auto forgetful = [&](lock_guard&) -> asio::awaitable<void> {
             co_await with_lock(a.acquire(as(me)), callee);
-            co_await a.acquire();
+            (void)co_await a.acquire();
         };
         c = co_await code_of(with_lock(a.acquire(as(me)), forgetful));
         CHECK(c == errc::would_deadlock);

@@ -92,7 +92,7 @@ TEST_CASE("multi_mutex: an acquire that is cancelled partially or totally ends, 
                 const multi_mutex all = three(zk, dir, together ? multi_mutex_options() : one_by_one());
                 auto attempt = [&]() -> asio::awaitable<void> {
                     co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
-                    co_await all.acquire();
+                    (void)co_await all.acquire();
                 };
                 lock_guard last = co_await mutex(zk, dir + "/c").acquire();
                 running waiting(executor, attempt());

@@ -190,7 +190,7 @@ TEST_CASE(
         co_await zk.create(dir + "/b/somebody-else");
         for (const bool together : {false, true}) {
             const multi_mutex all = three(zk, dir, together ? multi_mutex_options() : one_by_one());
-            auto attempt = [&]() -> asio::awaitable<void> { co_await all.acquire(); };
+            auto attempt = [&]() -> asio::awaitable<void> { (void)co_await all.acquire(); };
             const std::string text = co_await message_of(attempt());
             CHECK(text.starts_with("lock " + dir + "/b: "));
             CHECK(text.find("somebody-else") != std::string::npos);
@@ -214,7 +214,7 @@ TEST_CASE("multi_mutex: one that is forbidden - the others are released, no more
         const test_client stranger(co_await asio::this_coro::executor, options());
         for (const bool together : {false, true}) {
             const multi_mutex all = three(stranger, dir, together ? multi_mutex_options() : one_by_one());
-            auto attempt = [&]() -> asio::awaitable<void> { co_await all.acquire(); };
+            auto attempt = [&]() -> asio::awaitable<void> { (void)co_await all.acquire(); };
             const std::error_code c = co_await code_of(attempt());
             CHECK(c == zk_errc::no_auth);
             const std::string text = co_await message_of(attempt());
@@ -233,7 +233,7 @@ TEST_CASE("multi_mutex: no locks, the same lock twice and locks of another clien
     auto body = [](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "multi-bad");
         const multi_mutex none(zk);
-        auto attempt = [&]() -> asio::awaitable<void> { co_await none.acquire(); };
+        auto attempt = [&]() -> asio::awaitable<void> { (void)co_await none.acquire(); };
         const std::string text = co_await message_of(attempt());
         CHECK(text == "multi_mutex: invalid argument (there are no locks in it)");
         auto trying = [&]() -> asio::awaitable<void> { co_await none.try_acquire(); };
@@ -262,7 +262,7 @@ TEST_CASE("multi_mutex: no locks, the same lock twice and locks of another clien
             strange.add(mutex(other, dir + "/a")).add(mutex(other, dir + "/b"));
             one.add(mutex(other, dir + "/a"));
             for (const multi_mutex& m : {mixed, strange, one}) {
-                auto acquiring = [&]() -> asio::awaitable<void> { co_await m.acquire(); };
+                auto acquiring = [&]() -> asio::awaitable<void> { (void)co_await m.acquire(); };
                 const std::error_code c = co_await code_of(acquiring());
                 CHECK(c == errc::invalid_argument);
                 co_await until_free(zk, dir);

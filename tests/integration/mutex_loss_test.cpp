@@ -77,7 +77,7 @@ TEST_CASE("expiry while waiting ends the acquire") {
         lock_guard guard = co_await ours.acquire();
         const test_client victim(executor, options());
         const mutex theirs(victim, dir);
-        auto wait = [&]() -> asio::awaitable<void> { co_await theirs.acquire(); };
+        auto wait = [&]() -> asio::awaitable<void> { (void)co_await theirs.acquire(); };
         running waiting(executor, wait());
         co_await until_queued(zk, dir, 2);
         co_await expire_session(victim);

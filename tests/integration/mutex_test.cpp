@@ -165,7 +165,7 @@ TEST_CASE("contenders: the holder first, with data and session") {
         const auto none = co_await a.contenders();
         CHECK(none.empty());
         lock_guard guard = co_await a.acquire();
-        auto wait = [&]() -> asio::awaitable<void> { co_await b.acquire(); };
+        auto wait = [&]() -> asio::awaitable<void> { (void)co_await b.acquire(); };
         running waiting(executor, wait());
         co_await until_queued(zk, dir, 2);
         const std::vector<contender_info> all = co_await a.contenders();
@@ -252,7 +252,7 @@ TEST_CASE("a directory with foreign children is refused, and named") {
         const std::string dir = co_await fresh_directory(zk, "mutex-foreign");
         co_await zk.create(dir + "/somebody-else");
         const mutex lock(zk, dir);
-        auto attempt = [&]() -> asio::awaitable<void> { co_await lock.acquire(); };
+        auto attempt = [&]() -> asio::awaitable<void> { (void)co_await lock.acquire(); };
         const std::string text = co_await message_of(attempt());
         CHECK(text == "lock " + dir +
                           ": directory has children that are no contenders (child \"somebody-else\" is not named "
@@ -279,7 +279,7 @@ TEST_CASE("locks with an ACL of their own, and without the permission") {
 
         const test_client stranger(co_await asio::this_coro::executor, options());
         const mutex same(stranger, dir + "/a/lock");
-        auto attempt = [&]() -> asio::awaitable<void> { co_await same.acquire(); };
+        auto attempt = [&]() -> asio::awaitable<void> { (void)co_await same.acquire(); };
         const std::error_code c = co_await code_of(attempt());
         CHECK(c == zk_errc::no_auth);
         CHECK(stranger.state() == session_state::connected);

@@ -18,7 +18,7 @@ TEST_CASE("semaphore: a waiter is cancelled partially or totally, where that is 
                                    asio::cancellation_type::terminal}) {
                 auto attempt = [&]() -> asio::awaitable<void> {
                     co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
-                    co_await s.acquire();
+                    (void)co_await s.acquire();
                 };
                 lock_guard held = co_await s.acquire();
                 running waiting(executor, attempt());

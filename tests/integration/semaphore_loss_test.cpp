@@ -40,7 +40,7 @@ TEST_CASE("semaphore: a place in the line that an operator deletes does not bloc
         const test_client other(executor, options());
         const semaphore s(zk, dir, permits::fixed(1)), theirs(other, dir, permits::fixed(1));
         lock_guard holder = co_await s.acquire();
-        auto use = [](semaphore one) -> asio::awaitable<void> { co_await one.acquire(); };
+        auto use = [](semaphore one) -> asio::awaitable<void> { (void)co_await one.acquire(); };
         const running first(executor, use(s));
         co_await until_queued(zk, leases(s), 2);
         const running second(executor, use(theirs));

@@ -207,7 +207,7 @@ TEST_CASE("semaphore: bad arguments are refused with a clear error") {
     auto body = [](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "semaphore-bad");
         const semaphore s(zk, dir, permits::fixed(2));
-        auto ask = [&](int n) -> asio::awaitable<void> { co_await s.acquire(n); };
+        auto ask = [&](int n) -> asio::awaitable<void> { (void)co_await s.acquire(n); };
         const std::string none = co_await message_of(ask(0));
         CHECK(none == "acquire " + dir + ": invalid argument (asked for 0 permits)");
         const std::string many = co_await message_of(ask(3));
@@ -220,7 +220,7 @@ TEST_CASE("semaphore: bad arguments are refused with a clear error") {
         CHECK(tried == errc::invalid_argument);
         acquire_options as_owner;
         as_owner.owner(lock_owner());
-        auto ask_as_owner = [&]() -> asio::awaitable<void> { co_await s.acquire(1, as_owner); };
+        auto ask_as_owner = [&]() -> asio::awaitable<void> { (void)co_await s.acquire(1, as_owner); };
         const std::string owned = co_await message_of(ask_as_owner());
         CHECK(owned == "acquire " + dir +
                            ": invalid argument (no lock_owner can hold permits: each request has some of its own)");
@@ -233,11 +233,11 @@ TEST_CASE("semaphore: bad arguments are refused with a clear error") {
 
         co_await zk.create(dir + "/max", "seven");
         const semaphore counted(zk, dir + "/s", permits::counted_by(dir + "/max"));
-        auto count_it = [&]() -> asio::awaitable<void> { co_await counted.acquire(); };
+        auto count_it = [&]() -> asio::awaitable<void> { (void)co_await counted.acquire(); };
         const std::string text = co_await message_of(count_it());
         CHECK(text == "semaphore " + dir + "/max: invalid argument (its data is no count of 4 bytes)");
         const semaphore nowhere(zk, dir + "/s", permits::counted_by(dir + "/missing"));
-        auto find_it = [&]() -> asio::awaitable<void> { co_await nowhere.acquire(); };
+        auto find_it = [&]() -> asio::awaitable<void> { (void)co_await nowhere.acquire(); };
         const std::string missing = co_await message_of(find_it());
         CHECK(missing.find(dir + "/missing") != std::string::npos);
         co_await until_free(zk, counted);

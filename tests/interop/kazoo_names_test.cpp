@@ -70,7 +70,7 @@ TEST_CASE("kazoo's own names: a directory with Curator's is refused") {
         co_await zk.sync(dir);
         const mutex_options names = kazoo_names();
         const mutex lock(zk, dir, names);
-        auto attempt = [&]() -> asio::awaitable<void> { co_await lock.acquire(); };
+        auto attempt = [&]() -> asio::awaitable<void> { (void)co_await lock.acquire(); };
         const std::string text = co_await message_of(attempt());
         CHECK(text.find(std::string(node_name(node))) != std::string::npos);
         co_await until_queued(zk, dir, 1);

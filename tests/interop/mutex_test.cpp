@@ -249,7 +249,7 @@ TEST_CASE("directories of a LeaderLatch, and of kazoo's own names, are refused, 
             const std::string node = co_await theirs.process.acquired("a");
             co_await zk.sync(path);
             const mutex lock(zk, path);
-            auto attempt = [&]() -> asio::awaitable<void> { co_await lock.acquire(); };
+            auto attempt = [&]() -> asio::awaitable<void> { (void)co_await lock.acquire(); };
             const std::string text = co_await message_of(attempt());
             CHECK(text.find("directory has children that are no contenders") != std::string::npos);
             CHECK(text.find(std::string(node_name(node))) != std::string::npos);

@@ -159,7 +159,7 @@ TEST_CASE("we ask for Curator's lock back: it is told, and releases") {
         curator.send("a acquire revocable " + dir);
         const std::string node = co_await curator.acquired("a");
         const mutex lock(zk, dir);
-        auto wait = [&]() -> asio::awaitable<void> { co_await lock.acquire(); };
+        auto wait = [&]() -> asio::awaitable<void> { (void)co_await lock.acquire(); };
         running waiting(executor, wait());
         co_await until_queued(zk, dir, 2);
         co_await revoke(zk, node);

@@ -81,9 +81,9 @@ task all(client zk, mutex m, shared_mutex rw, semaphore permits, unfair_mutex fl
     co_await rw.with_shared_lock(moved(locked));
     co_await permits.with_permit(locked);
     co_await flag.with_lock(locked);
-    co_await owner.acquire(zk, s, s, lock_kind::shared, moved(claim));
+    (void)co_await owner.acquire(zk, s, s, lock_kind::shared, moved(claim));
     const lock_guard guard =
         co_await rw.acquire(writing ? lock_kind::exclusive : lock_kind::shared, acquire_options().on_position(at));
     co_await guard.run(moved(body));
-    co_await m.acquire(acquire_options().on_position({}));
+    (void)co_await m.acquire(acquire_options().on_position({}));
 }

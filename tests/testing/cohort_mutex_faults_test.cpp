@@ -439,7 +439,7 @@ TEST_CASE("cohort_mutex: a turn whose coroutine is destroyed by its executor goe
         const cohort_mutex lock(zk, path);
         std::optional<lock_guard> guard = co_await lock.acquire();
         std::deque<running> dropped;  // their cancellation signals outlive them
-        const auto acquire = [&]() -> asio::awaitable<void> { co_await lock.acquire(); };
+        const auto acquire = [&]() -> asio::awaitable<void> { (void)co_await lock.acquire(); };
         // Many: one after the other is granted and dropped, without a recursion.
         for (int i = 0; i < 20'000; ++i) dropped.emplace_back(executor, acquire());
         late->run();

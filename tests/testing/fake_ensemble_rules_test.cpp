@@ -288,7 +288,8 @@ TEST_CASE("fake ensemble: which ACLs and credentials are valid", "[testing]") {
     fake_ensemble ensemble;
     const client zk = ensemble.client(lasting(10s));
     const auto code_with = [&](acl entries) {
-        const std::error_code code = ensemble.run(code_of(zk.create("/n", "", create_options().acl(std::move(entries)))));
+        const create_options how = create_options().acl(std::move(entries));
+        const std::error_code code = ensemble.run(code_of(zk.create("/n", "", how)));
         if (!code) ensemble.remove("/n");
         return code;
     };

@@ -652,7 +652,7 @@ TEST_CASE("a body under a lost guard that acquires the lock again is told that i
             co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
             co_await may_go_on.wait();
             try {
-                co_await lock.acquire();
+                (void)co_await lock.acquire();
             } catch (const error& e) {
                 again = e.code();
             }
@@ -679,7 +679,7 @@ TEST_CASE("a lock_owner's lost lock is free for others, and refused to the owner
         s.lose(inner);
         CHECK_FALSE(outer.held());
         CHECK(s.ensemble.run(theirs.try_acquire(), soon));
-        const auto again = [&]() -> asio::awaitable<void> { co_await ours.acquire(me); };
+        const auto again = [&]() -> asio::awaitable<void> { (void)co_await ours.acquire(me); };
         const auto refused = [&] {
             const task asking(s.ensemble, again());
             s.ensemble.run_for(1s);

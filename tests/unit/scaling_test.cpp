@@ -181,7 +181,7 @@ TEST_CASE("scaling: who waits and watches its position", "[scaling]") {
             acquire_options how;
             position_observer count = [&told](const queue_position&) { ++told; };
             how.on_position(count);
-            co_await lock.acquire(how);
+            (void)co_await lock.acquire(how);
         };
         const double took = waiters(n, one);
         CHECK(told >= n);
@@ -200,7 +200,7 @@ TEST_CASE("scaling: who waits for an unfair_mutex", "[scaling]") {
         auto body = [&](client zk) -> asio::awaitable<void> {
             co_await zk.connected();
             const unfair_mutex lock(zk, "/lock");
-            auto one = [&]() -> asio::awaitable<void> { co_await lock.acquire(); };
+            auto one = [&]() -> asio::awaitable<void> { (void)co_await lock.acquire(); };
             const double began = processor_seconds();
             {
                 std::vector<running> all;

@@ -57,6 +57,13 @@ struct called<Callable, Args...> {
 template <class Body, class... Args>
 using body_value = typename called<typename plain_body<Body>::type, Args...>::type;
 
+/// Compilers print this name, with its arguments, when a callable is no body.
+template <class... Args>
+struct a_body_is_called_with {
+    template <class Body>
+    static constexpr bool and_returns_an_awaitable = !std::is_same_v<body_value<Body, Args...>, no_body>;
+};
+
 /// The result of run_until() and the like for a body that returns T: whether the body has ended of its own accord, and
 /// with which value.
 template <class T>
@@ -103,7 +110,8 @@ auto run_kept(Body&& body, asio::awaitable<Ended> (*run)(std::function<asio::awa
     using plain = typename plain_body<Body>::type;
     using kept = std::conditional_t<std::is_lvalue_reference_v<Body>, Body, plain>;
     using nothing = asio::awaitable<std::conditional_t<std::is_void_v<Ended>, value, unless_stopped<value>>>;
-    static_assert(!std::is_same_v<value, no_body>, "a body takes what it is asked to, and returns an asio::awaitable");
+    static_assert(a_body_is_called_with<Args...>::template and_returns_an_awaitable<Body>,
+                  "a body takes what it is called with, see the condition, and returns an asio::awaitable");
     if constexpr (std::is_same_v<value, no_body>)
         return nothing();
     else if constexpr (is_moved_callable<std::remove_cvref_t<Body>>)

@@ -130,7 +130,7 @@ public:
     template <class Body>
     asio::awaitable<void> run(Body&& body, any_duration stop_margin = std::chrono::nanoseconds(0)) const {
         static_assert(std::is_void_v<detail::body_value<Body, const leadership&>>,
-                      "the body of a candidate returns asio::awaitable<void>");
+                      "the body of a candidate takes a const leadership&, and returns asio::awaitable<void>");
         return detail::run_kept(std::forward<Body>(body), &election_detail::run_in_terms, state_,
                                 std::chrono::nanoseconds(stop_margin));
     }

@@ -24,7 +24,7 @@
 
 namespace zkasio {
 
-/// A held lock of any kind. Move-only; the destructor releases the lock.
+/// A held lock of any kind. Move-only; the destructor releases the lock: a guard that is discarded holds nothing.
 ///
 /// *Lifetime*: until it is released, the guard keeps the client open, also when all copies of the client and the lock
 /// object are gone: a function may make a client and a lock, and return the guard. (client::close() still ends the
@@ -50,7 +50,7 @@ namespace zkasio {
 /// May be used from any executor; `held()`, `held_until()` from any thread. The coroutines of the members keep what
 /// they need: the guard may be moved before they are awaited, and while they run.
 /// With g++ 12, `c ? co_await a.acquire() : co_await b.acquire()` destroys a guard twice: see coroutine_safety.hpp.
-class ZKASIO_EXPORT lock_guard {
+class [[nodiscard]] ZKASIO_EXPORT lock_guard {
 public:
     /// An empty guard: as a released one, and with an empty path().
     lock_guard() noexcept : released_(true) {}

@@ -50,7 +50,8 @@ public:
     }
 
     /// As acquire(), but returns nothing instead of waiting for another contender. Like acquire(), it waits for a
-    /// connection; try_acquire_for() with a duration of 0 does not.
+    /// connection; try_acquire_for() with a duration of 0 does not. When it has returned nothing, the nodes that it had
+    /// made are gone: a refused try keeps nobody out.
     asio::awaitable<std::optional<lock_guard>> try_acquire(acquire_options how = acquire_options()) const;
 
     /// As acquire(), but returns nothing when the time is over. One limit covers everything, connecting included; if

@@ -113,7 +113,7 @@ public:
     template <class Body>
     asio::awaitable<void> run(Body&& body) const {
         static_assert(std::is_void_v<detail::body_value<Body, held_partition&>>,
-                      "the body of a partition returns asio::awaitable<void>");
+                      "the body of a partition takes a held_partition&, and returns asio::awaitable<void>");
         return detail::run_kept(std::forward<Body>(body), &membership_detail::run_partitioner, zk_, path_, options_,
                                 table_);
     }

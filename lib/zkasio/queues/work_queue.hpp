@@ -128,7 +128,7 @@ public:
     template <class Body>
     asio::awaitable<void> consume(Body&& body, consume_options how = consume_options()) const {
         static_assert(std::is_void_v<detail::body_value<Body, delivery&>>,
-                      "the body of consume() returns asio::awaitable<void>");
+                      "the body of consume() takes a delivery&, and returns asio::awaitable<void>");
         return detail::run_kept(std::forward<Body>(body), &queue_detail::run_consumers, state_, how);
     }
 

@@ -147,7 +147,7 @@ TEST_CASE("lock: behind many contenders of other clients one is followed, and th
 TEST_CASE("lock: between the contenders of two clients that take turns nothing is listed", "[queue]") {
     crowd c(0);
     auto body = [&](client zk) -> asio::awaitable<void> {
-        co_await c.acquire(zk);
+        (void)co_await c.acquire(zk);
         lock_guard first = std::move(*c.guard);
         std::vector<std::string> theirs;
         std::vector<std::optional<lock_guard>> got(4);

@@ -154,7 +154,7 @@ TEST_CASE("lock: a reader who comes to a reader that has no node any more looks 
         }
         nodes.first_is_gone = true;
         nodes.others = {"_c_x-__WRIT__0000000000"};
-        auto acquire = [&]() -> asio::awaitable<void> { co_await lock.acquire_shared(); };
+        auto acquire = [&]() -> asio::awaitable<void> { (void)co_await lock.acquire_shared(); };
         running acquiring(r.loop.executor(), acquire());
         co_await r.server.until([&] { return r.server.watched("/l/_c_x-__WRIT__0000000000") || acquiring.ended(); });
         CHECK_FALSE(acquiring.ended());
@@ -186,7 +186,7 @@ TEST_CASE("lock: whoever finds no directory believes nothing of what was known o
         directory_is_gone = nodes.first_is_gone = true;
         nodes.others = {
             theirs};  // the first in the new directory: ours will have just the number that follows the old owner's
-        auto acquire = [&]() -> asio::awaitable<void> { co_await lock.acquire(); };
+        auto acquire = [&]() -> asio::awaitable<void> { (void)co_await lock.acquire(); };
         running acquiring(r.loop.executor(), acquire());
         co_await r.server.until([&] { return nodes.created.size() == 2; });
         for (int turns = 0; turns < 10; ++turns) co_await next_turns(r.server);

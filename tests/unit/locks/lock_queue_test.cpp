@@ -109,7 +109,7 @@ TEST_CASE("lock: an observer is told where it stands also when the acquire start
         std::vector<queue_position> told;
         acquire_options how;
         how.on_position([&](const queue_position& p) { told.push_back(p); });
-        auto acquire = [&]() -> asio::awaitable<void> { co_await lock.acquire(how); };
+        auto acquire = [&]() -> asio::awaitable<void> { (void)co_await lock.acquire(how); };
         running acquiring(r.loop.executor(), acquire());
         co_await r.server.until([&] { return sent && r.server.count("children /l") > 0; });
         co_await next_turns(r.server);
@@ -145,7 +145,7 @@ TEST_CASE("lock: an observer is not told anything after the acquire has ended", 
         const mutex lock(zk, "/l");
         int told = 0;
         auto acquire = [&]() -> asio::awaitable<void> {
-            co_await lock.acquire(acquire_options().on_position([&](const queue_position&) { ++told; }));
+            (void)co_await lock.acquire(acquire_options().on_position([&](const queue_position&) { ++told; }));
         };
         const running acquiring(r.loop.executor(), acquire());
         co_await r.server.until([&] { return tree.size() == 2 && r.server.count("children /l") > 0; });
@@ -182,7 +182,7 @@ TEST_CASE("semaphore: whoever is being served notices that its turn is over, als
     };
     auto body = [&](client zk) -> asio::awaitable<void> {
         const semaphore s(zk, "/s", permits::fixed(1));
-        auto acquire = [&]() -> asio::awaitable<void> { co_await s.acquire(); };
+        auto acquire = [&]() -> asio::awaitable<void> { (void)co_await s.acquire(); };
         const running acquiring(r.loop.executor(), acquire());
         co_await r.server.until([&] { return looks > 0 && r.server.watched(turn); });
         CHECK(tree.size() == 3);
@@ -209,7 +209,7 @@ TEST_CASE("semaphore: whoever is being served waits on through an outage that it
     auto body = [&](client zk) -> asio::awaitable<void> {
         co_await zk.connected();
         const semaphore s(zk, "/s", permits::fixed(1));
-        auto acquire = [&]() -> asio::awaitable<void> { co_await s.acquire(); };
+        auto acquire = [&]() -> asio::awaitable<void> { (void)co_await s.acquire(); };
         const running acquiring(r.loop.executor(), acquire());
         co_await r.server.until([&] { return r.server.watched("/s/leases", watch_kind::children); });
         co_await next_turns(r.server);
@@ -245,7 +245,7 @@ TEST_CASE("lock: after an acquire that could not even be sent the next one takes
         co_await keeps_the_queue.release();
         answering = false;
         const auto listings = r.server.count("children /l");
-        auto acquire = [&]() -> asio::awaitable<void> { co_await lock.acquire(); };
+        auto acquire = [&]() -> asio::awaitable<void> { (void)co_await lock.acquire(); };
         running acquiring(r.loop.executor(), acquire());
         co_await next_turns(r.server);
         CHECK(r.server.count("children /l") == listings + 1);

@@ -104,7 +104,7 @@ TEST_CASE("lock: when the last node ahead of a writer goes, a reader may have co
     d.others = {writer};
     auto body = [&](client zk) -> asio::awaitable<void> {
         const shared_mutex lock(zk, "/l");
-        auto acquire = [&]() -> asio::awaitable<void> { co_await lock.acquire(); };
+        auto acquire = [&]() -> asio::awaitable<void> { (void)co_await lock.acquire(); };
         running acquiring(r.loop.executor(), acquire());
         co_await r.server.until(
             [&] { return !d.ours.empty() && r.server.watched(d.ours) && r.server.watched("/l/" + writer); });

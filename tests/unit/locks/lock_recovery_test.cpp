@@ -200,7 +200,7 @@ TEST_CASE(
     auto body = [&](client zk) -> asio::awaitable<void> {
         co_await zk.connected();
         const multi_mutex both = multi_mutex(zk).add(mutex(zk, "/x")).add(mutex(zk, "/y"));
-        auto acquire = [&]() -> asio::awaitable<void> { co_await both.acquire(); };
+        auto acquire = [&]() -> asio::awaitable<void> { (void)co_await both.acquire(); };
         running acquiring(r.loop.executor(), acquire());
         co_await r.server.until([&] { return tree.size() == 2; });
         acquiring.cancel();

@@ -47,8 +47,8 @@ public:
     time_point end() const noexcept { return end_; }
 
     /// When the next heartbeat is due, if there is a hold. The time counts from the sending of the last acknowledged
-    /// write, so that the heartbeat's answer still comes in time on a slow link. A lease that has less left than it ever
-    /// has while the connection works is renewed as soon as that is possible: after a silent time, the first write
+    /// write, so that the heartbeat's answer still comes in time on a slow link. A lease that has less left than it
+    /// ever has while the connection works is renewed as soon as that is possible: after a silent time, the first write
     /// proves nothing, and the next one would come just too early, or late.
     time_point heartbeat_due() const noexcept;
 

@@ -136,7 +136,7 @@ void local_mutex::warn(const session& on) {
     if (boot_clock::now() - owner->since < a_while) return;
     warned_ = true;
     log_warning(on,
-                owner->path + ": an acquire has waited for 10 s or more for a lock_guard of this client, whose node is " +
+                owner->path + ": an acquire has waited for 10 s or more for a lock_guard of this client, node " +
                     owner->path + ": a coroutine that has the guard itself would wait for ever",
                 {{"path", owner->path}, {"node", owner->path}});
 }

@@ -44,7 +44,7 @@ void lock_queue::warn() {
     if (owner && now - owner->since >= a_while && now - order_.head()->since >= a_while) {
         warned_of_guard_ = true;
         log_warning(on_,
-                    directory() + ": an acquire has waited for 10 s or more for a lock_guard of this client, whose node is " +
+                    directory() + ": an acquire has waited for 10 s or more for a lock_guard of this client, node " +
                         owner->path + ": a coroutine that has the guard itself would wait for ever",
                     {{"path", directory()}, {"node", owner->path}});
     }
