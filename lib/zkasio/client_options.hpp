@@ -100,6 +100,13 @@ public:
     client_options& connection_timeout(any_duration d) { connection_timeout_ = d; return *this; }
     /// How long `close()` waits for outstanding answers, and then for the server's goodbye (1 s each).
     client_options& close_timeout(any_duration d) { close_timeout_ = d; return *this; }
+    /// How many bytes the paths of a session's ephemeral nodes may have together (1 MiB: some 10 000 nodes). Servers
+    /// remove all of them in one transaction, and do not start again with one above twice their jute.maxbuffer (1 MiB).
+    /// From 256 kB on a warning is logged. Contenders of locks beyond three quarters of the budget wait, without a node
+    /// and in order, unless no other contender of this session is at the same lock. Any other create beyond the budget
+    /// fails with errc::too_many_ephemerals, also that of a multi_mutex; and so does a contender when all that fills the
+    /// budget is held: it would wait for itself. Nodes that the session had before a resume() are not counted.
+    client_options& ephemeral_budget(std::size_t bytes) { ephemeral_budget_ = bytes; return *this; }
     /// The retry policy of operations that only read (exponential, 8 times).
     client_options& retry(retry_policy p) { retry_ = p; return *this; }
     /// While no server with a quorum can be reached, the client reads from a server without one, if the servers are set
@@ -167,6 +174,7 @@ public:
     duration tick() const noexcept { return tick_; }
     duration connection_timeout() const noexcept { return connection_timeout_; }
     duration close_timeout() const noexcept { return close_timeout_; }
+    std::size_t ephemeral_budget() const noexcept { return ephemeral_budget_; }
     const retry_policy& retry() const noexcept { return retry_; }
     bool allows_read_only() const noexcept { return read_only_; }
     suspension_policy suspension() const noexcept { return suspension_; }
@@ -184,6 +192,7 @@ public:
 private:
     std::string servers_;
     duration session_timeout_{10'000}, tick_{0}, connection_timeout_{15'000}, close_timeout_{1'000};
+    std::size_t ephemeral_budget_ = 1024 * 1024;
     retry_policy retry_ = retry_policy::exponential();
     bool read_only_ = false;
     suspension_policy suspension_ = suspension_policy::keep;

@@ -75,6 +75,7 @@ class zkasio_category_impl final : public std::error_category {
             case errc::forked: return "made before fork(), so it belongs to the parent process";
             case errc::timed_out: return "timed out";
             case errc::too_many_members: return "there are as many members as may be";
+            case errc::too_many_ephemerals: return "too many ephemeral nodes in one session";
         }
         return "zkasio error " + std::to_string(value);
     }

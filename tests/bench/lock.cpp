@@ -9,7 +9,9 @@
 //     4x25 3x1000      processes x waiters
 //     1000s5           so many sessions in one process, with so many waiters each
 //     handoff          from session to session
-//     100000
+//     100000           for a throw-away server only: the end of that session is a transaction of some 8 MB, which the
+//                      server cannot read when it is started again. client_options::ephemeral_budget() is raised for
+//                      it; by default, some 8000 waiters of a process have a node, and the others wait locally
 //     strand           zkasio's coroutines run on the client's strand in all that follows
 //     limit=SECONDS    for one measurement in all that follows (150)
 //     peers            go-zk, kazoo and Curator take part in all that follows, up to 1000 waiters, warmed up

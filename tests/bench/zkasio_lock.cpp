@@ -32,7 +32,10 @@ void rethrow(std::exception_ptr e) {
 struct loop {
     asio::io_context io{1};
 
-    zkasio::client connect(const task& what) { return {io.get_executor(), zkasio::client_options(what.server)}; }
+    // All waiters are to have a node, also 100 000 of them, which no production ensemble survives: see lock.cpp.
+    zkasio::client connect(const task& what) {
+        return {io.get_executor(), zkasio::client_options(what.server).ephemeral_budget(64 * 1024 * 1024)};
+    }
     asio::any_io_executor executor(const task& what, const zkasio::client& zk) {
         return what.on_strand ? zk.get_executor() : asio::any_io_executor(io.get_executor());
     }

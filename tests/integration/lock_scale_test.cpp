@@ -93,7 +93,7 @@ TEST_CASE("five thousand of ten thousand waiters give up at random: nobody hangs
         CHECK_FALSE(released);
         co_await until_queued(zk, dir, 0, 60s);
     };
-    with_client_for(200s, options(), body);
+    with_client_for(200s, options().ephemeral_budget(1'800'000), body);  // all are to have a node
 }
 
 TEST_CASE("five thousand of ten thousand readers and writers give up at random: nobody hangs", "[real-time]") {
@@ -133,7 +133,7 @@ TEST_CASE("five thousand of ten thousand readers and writers give up at random: 
         CHECK(done >= n / 2);
         co_await until_queued(zk, dir, 0, 60s);
     };
-    with_client_for(280s, options(), body);
+    with_client_for(280s, options().ephemeral_budget(1'800'000), body);  // all are to have a node
 }
 
 TEST_CASE("three processes with a thousand waiters each finish, one at a time", "[real-process]") {

@@ -16,8 +16,9 @@ namespace zkasio {
 
 using namespace detail;
 
-pending_create toolbox::start_create(std::string path, bytes data, create_options options) const {
+pending_create toolbox::start_create(std::string path, bytes data, create_options options, node_use use) const {
     command c = impl::prepared(on_, make_create(path, std::move(data).take(), options));
+    c.of_contender = use == node_use::waits;
     return access::make<pending_create>(on_.core_, impl::start(on_, std::move(c)), "create", std::move(path));
 }
 pending_children toolbox::start_children(std::string path) const {
@@ -125,6 +126,27 @@ std::shared_ptr<session_local> toolbox::local(const std::string& key,
     auto made = make();  // may call local() for another key, which changes `locals`
     locals.insert_or_assign(key, made);
     return made;
+}
+
+contender_room toolbox::room_for_contender(const std::string& directory, std::size_t path_bytes) const {
+    using room = ephemeral_budget::room;
+    switch (there(on_.core_, "room_for_contender")->requests().ephemerals().for_contender(directory, path_bytes)) {
+        case room::now: return contender_room::now;
+        case room::later: return contender_room::later;
+        case room::never: break;
+    }
+    return contender_room::never;
+}
+void toolbox::when_room_changes(std::string directory, std::size_t path_bytes, std::function<void()> f) const {
+    there(on_.core_, "when_room_changes")
+        ->requests()
+        .ephemerals()
+        .when_changed(std::move(directory), path_bytes, std::move(f));
+}
+void toolbox::now_holds(const std::string& path) const {
+    request_table& requests = there(on_.core_, "now_holds")->requests();
+    requests.ephemerals().now_holds(path);
+    requests.tell_room();
 }
 
 void toolbox::run_in_background(asio::awaitable<void> task) const { impl::run_in_background(on_, std::move(task)); }

@@ -15,6 +15,7 @@
 
 #include <asio/awaitable.hpp>
 
+#include <cstddef>
 #include <functional>
 #include <map>
 #include <memory>
@@ -39,6 +40,19 @@ enum class watch_need {
     spare  ///< such watches leave half of the room to others
 };
 
+/// What an ephemeral node is created for, see client_options::ephemeral_budget().
+enum class node_use {
+    held,
+    waits  ///< in the queue of a lock, until toolbox::now_holds()
+};
+
+/// Whether there is room for the node of one more contender of a lock.
+enum class contender_room {
+    now,
+    later,
+    never  ///< the create would fail with errc::too_many_ephemerals, and to wait would be to wait for oneself
+};
+
 /// The operations on a client or a session that only recipes need: requests that are started and awaited later, writes
 /// that are repeated until they are certain, tasks in the background.
 ///
@@ -52,7 +66,8 @@ public:
     // ------------------------------------------------------------------------------------------- requests, started
 
     /// Starts a create (without parents and protection) and does not wait for it. Throws at once for bad arguments.
-    pending_create start_create(std::string path, bytes data, create_options options) const;
+    pending_create start_create(std::string path, bytes data, create_options options,
+                                node_use use = node_use::held) const;
     pending_children start_children(std::string path) const;
     pending_data start_get(std::string path) const;
     /// The stat of the node, without its data. Servers from 3.8.4 and 3.9.2 on ask for the permission to read the node,
@@ -123,6 +138,16 @@ public:
     /// the client; see node_feed. If there is a connection already, `to` is told of it in a later turn. To be called on
     /// the strand. Throws errc::invalid_path.
     node_feed feed(std::string root, const std::shared_ptr<node_feed_listener>& to) const;
+
+    // ---------------------------------------- contenders of locks: on the strand, of the client's newest session
+
+    /// @param path_bytes of a node in `directory`, without its sequence number.
+    contender_room room_for_contender(const std::string& directory, std::size_t path_bytes) const;
+    /// Calls `f`, in a later turn, when room_for_contender() may say something else than contender_room::later. One `f`
+    /// for each directory, which the end of the session drops.
+    void when_room_changes(std::string directory, std::size_t path_bytes, std::function<void()> f) const;
+    /// The contender with this node has the lock.
+    void now_holds(const std::string& path) const;
 
     // -------------------------------------------------------------------------------- on the strand, in the background
 

@@ -170,3 +170,43 @@ TEST_CASE("lock: who would be handed the lock during a cut fails when the sessio
     };
     r.run(body);
 }
+
+// Servers hang up at a request above their jute.maxbuffer, and all requests behind it are lost with the connection.
+TEST_CASE("lock: a create at which each server hangs up fails, and those beside it do not", "[lock]") {
+    rig r;
+    fake_tree tree;
+    const std::string big(2000, 'x');
+    r.server.answer = [&](const request& q) -> std::optional<reply> {
+        const auto* c = std::get_if<create_request>(&q);
+        if (c && c->data.size() >= big.size()) {
+            r.server.drop();
+            return std::nullopt;
+        }
+        return tree(q);
+    };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await zk.connected();
+        const mutex lock(zk, "/lock");
+        lock_guard first = co_await lock.acquire();  // the directory exists
+        int got = 0;
+        std::optional<error> failed;
+        auto use = [&](bytes data) -> asio::awaitable<void> {
+            try {
+                const lock_guard guard = co_await lock.acquire(acquire_options().data(std::move(data)));
+                ++got;
+            } catch (const error& e) {
+                CHECK_FALSE(failed);
+                failed = e;
+            }
+        };
+        std::vector<running> tasks;
+        tasks.emplace_back(r.loop.executor(), use(bytes(big)));
+        for (int i = 0; i < 20; ++i) tasks.emplace_back(r.loop.executor(), use(bytes("small")));
+        co_await r.server.until([&] { return failed.has_value(); });
+        co_await first.release();
+        for (running& t : tasks) co_await t.end();
+        CHECK(got == 20);
+        CHECK(std::string(failed->what()).find("connections ended with this request") != std::string::npos);
+    };
+    r.run(body);
+}

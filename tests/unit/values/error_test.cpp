@@ -53,7 +53,8 @@ const std::vector<errc> all_codes{errc::session_expired,  errc::client_closed, e
                                   errc::lock_lost,        errc::lock_released, errc::invalid_path,
                                   errc::invalid_argument, errc::too_large,     errc::too_many_watches,
                                   errc::foreign_child,    errc::would_deadlock, errc::revoked,
-                                  errc::forked,           errc::timed_out,     errc::too_many_members};
+                                  errc::forked,           errc::timed_out,     errc::too_many_members,
+                                  errc::too_many_ephemerals};
 
 template <class Code>
 std::vector<std::error_code> those_that_are(const std::vector<Code>& codes, condition c) {

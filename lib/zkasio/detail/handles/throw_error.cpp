@@ -7,7 +7,8 @@ namespace zkasio::detail {
 void throw_if_failed(const reply& r, std::string_view operation, std::string_view path) {
     if (!r.code) return;
     const bool says_why = r.code == errc::not_connected || r.code == zk_errc::no_node ||
-                          r.code == zk_errc::auth_failed || r.code == asio::error::operation_aborted;
+                          r.code == zk_errc::auth_failed || r.code == errc::too_many_ephemerals ||
+                          r.code == asio::error::operation_aborted;
     std::string_view hint = says_why ? std::string_view(r.data) : "";
     if (operation == "create" && r.code == zk_errc::no_node && hint.empty())
         hint = "the parent does not exist: create it, or ask for create_options::parents()";

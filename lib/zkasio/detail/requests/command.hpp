@@ -36,6 +36,7 @@ struct command {
     bool again = false;         ///< a repetition: the request was sent before, and has failed
     bool patient = false;       ///< see session::patient()
     bool begun = false;  ///< the operation has had an effect: a total cancellation does not take this write back
+    bool of_contender = false;  ///< the create of a node that only waits in the queue of a lock, see ephemeral_budget
     no_quorum without_quorum = no_quorum::waits;
     std::uint64_t connection = 0;  ///< of a node_feed: sent on this connection or not at all; 0: on any
 };

@@ -63,6 +63,7 @@ void request_table::wait_connected(op_id id, request_receiver to) {
 void request_table::enqueue(op_id id, entry& e) {
     if (const std::error_code refused = owner_.refusal(e.pinned.get())) return fail(id, refused);
     if (owner_.read_only_server() && is_refused_read_only(e)) return refuse_read_only(id);
+    if (e.what && !take_room(e)) return fail(id, errc::too_many_ephemerals);
     queue_.push(lane_of(e), id);
     if (!link_.connected() && may_expire(e)) expiring_.push_back(id);
     // Drops the ids of requests that were cancelled while there was no connection.
@@ -101,7 +102,38 @@ request_table::entry& request_table::insert(op_id id, time_point now, command&& 
     e.watch = std::move(c.watch);
     e.expected = c.expected;
     e.connection = c.connection;
+    e.of_contender = c.of_contender;
     return e;
+}
+
+// ------------------------------------------------------------------------------------------------ ephemeral nodes
+
+bool request_table::take_room(entry& e) {
+    if (!ephemerals_.begin(*e.what, e.of_contender, e.ephemeral_bytes)) return false;
+    if (e.ephemeral_bytes == 0) return true;
+    e.ephemeral_epoch = ephemerals_.epoch();
+    if (ephemerals_.take_warning())
+        log_.warn("the ephemeral nodes of this session have " + std::to_string(ephemerals_.bytes()) +
+                      " bytes of paths: the servers remove all of them in one transaction, see docs/limits.md",
+                  {{"nodes", std::to_string(ephemerals_.nodes())}});
+    return true;
+}
+
+void request_table::leave_room(entry& e, const reply& r) {
+    const bool is_of_another_session = e.ephemeral_bytes > 0 && e.ephemeral_epoch != ephemerals_.epoch();
+    if (!e.what || is_of_another_session) return;
+    const session_record_ptr& now = owner_.current_session();
+    ephemerals_.end(*e.what, e.of_contender, e.ephemeral_bytes, r, now ? owner_.id_of(*now) : 0);
+    e.ephemeral_bytes = 0;
+    tell_room();
+}
+
+void request_table::tell_room() {
+    if (!ephemerals_.has_news() || std::exchange(room_is_told_, true)) return;
+    owner_.later([this] {
+        room_is_told_ = false;
+        ephemerals_.call_waiting();
+    });
 }
 
 void request_table::drop(entries::node_type node) noexcept {
@@ -120,7 +152,8 @@ bool request_table::is_alone(const command& c) const {
     const bool simple =
         !c.watch && !std::holds_alternative<add_auth_request>(c.what) && !std::holds_alternative<multi_request>(c.what);
     return link_.connected() && answered_on_this_connection_ && queue_.empty() && issued_ == 0 && simple &&
-           encoded_size(c.what) + link_.chroot().size() <= small && !owner_.refusal(c.pinned.get());
+           encoded_size(c.what) + link_.chroot().size() <= small && ephemerals_.has_room(c.what) &&
+           !owner_.refusal(c.pinned.get());
 }
 
 bool request_table::submit_at_once(op_id id, command& c, request_receiver& to) {
@@ -129,6 +162,7 @@ bool request_table::submit_at_once(op_id id, command& c, request_receiver& to) {
     if (link_.backend().submit(id, c.what)) return false;  // submit() and flush() find out why
     entry& e = insert(id, now, std::move(c));
     e.to = std::move(to);
+    take_room(e);  // is_alone() has seen that there is some
     last_sent_ = now;
     issue(e);
     if (!link_.backend().is_settled()) {
@@ -176,6 +210,7 @@ void request_table::cancel(op_id id, sent_writes writes) {
         if (const std::string why = link_.why_not_connected(); !why.empty())
             r.data = "no connection: " + why;  // the hint of the error
     if (e.what) r.asked = std::make_shared<request>(*e.what);
+    if (!under_way) leave_room(e, r);
     request_receiver to = std::get<request_receiver>(std::exchange(e.to, std::monostate()));
     if (!under_way) {
         auto node = entries_.extract(it);
@@ -264,6 +299,7 @@ void request_table::connected(const backend_traits& traits, time_point now) {
     answered_on_this_connection_ = false;
     last_sent_ = now;
     watches_.set_budget(traits.watched_path_bytes);
+    ephemerals_.connected();
 }
 
 void request_table::disconnected(time_point now) {

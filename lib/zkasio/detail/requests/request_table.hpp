@@ -5,6 +5,7 @@
 #include <zkasio/detail/connection/link.hpp>
 #include <zkasio/detail/requests/background_work.hpp>
 #include <zkasio/detail/requests/command.hpp>
+#include <zkasio/detail/requests/ephemeral_budget.hpp>
 #include <zkasio/detail/requests/kept_reply.hpp>
 #include <zkasio/detail/requests/node_feeds.hpp>
 #include <zkasio/detail/requests/send_queue.hpp>
@@ -69,7 +70,7 @@ public:
     request_table(owner& o, link& l, wait_table& waits, auth_list& auth, const client_options& options,
                   const logger& log, telemetry& t)
         : owner_(o), link_(l), waits_(waits), auth_(auth), options_(options), log_(log), telemetry_(t), feeds_(log),
-          watches_(l.chroot().size()) {
+          watches_(l.chroot().size()), ephemerals_(options.ephemeral_budget(), l.chroot().size()) {
         spare_.reserve(most_spare);
     }
 
@@ -142,6 +143,11 @@ public:
     /// The server has forgotten all watches: their waiters complete with `code`.
     void end_watches(std::error_code code);
 
+    // ------------------------------------------------------------------------------------------------- ephemeral nodes
+    ephemeral_budget& ephemerals() noexcept { return ephemerals_; }
+    /// Calls those that wait for room, in a turn of its own, if there may be some.
+    void tell_room();
+
     // ------------------------------------------------------------------------------------- watches of a connection
     node_feeds& feeds() noexcept { return feeds_; }
     void add_feed(const feed_ptr& f);
@@ -202,6 +208,9 @@ private:
         time_point queued{}, sent{};
         std::size_t bytes = 0;  // once it was sent: counted in issued_bytes_
         stage at = stage::queued;
+        std::size_t ephemeral_bytes = 0;    // see ephemeral_budget::begin()
+        std::uint64_t ephemeral_epoch = 0;  // of the session for which they are counted
+        bool of_contender = false;          // see command::of_contender
         bool until_certain = false, urgent = false;
         bool unconfirmed = false;  // counted in auth_list::unconfirmed
         bool patient = false;      // see session::patient()
@@ -227,6 +236,8 @@ private:
     void issue(entry& e);
     void no_longer_issued(const entry& e) noexcept;
     void drop(entries::node_type node) noexcept;
+    bool take_room(entry& e);
+    void leave_room(entry& e, const reply& r);
     bool is_needed(op_id id, const entry& e);
     bool is_alone(const command& c) const;
     bool send(op_id id, entry& e);
@@ -274,6 +285,8 @@ private:
     std::int64_t synced_session_ = 0;  // the session whose servers show all that the feeds know
     bool ahead_of_answers_ = false;    // the feeds know of an event that is newer than the last answer
     watch_registry watches_;
+    ephemeral_budget ephemerals_;
+    bool room_is_told_ = false;  // tell_room() has asked for a turn
     // Watches that were asked for with reads of a read-only server, and what those reads have shown. No server has set
     // these watches: the next connection compares, and sets them.
     std::map<std::pair<std::string, watch_kind>, seen_node> unset_watches_;

@@ -54,6 +54,11 @@ void request_table::fail(op_id id, std::error_code code) {
     r.code = code;
     r.sent = code && node.mapped().at != stage::queued;
     if (code == errc::not_connected) r.data = link_.why_not_connected();  // the hint of the error
+    if (code == errc::too_many_ephemerals)
+        r.data = "the ephemeral nodes of this session have " + std::to_string(ephemerals_.bytes()) +
+                 " bytes of paths, of at most " + std::to_string(ephemerals_.limit()) +
+                 " (client_options::ephemeral_budget()): use fewer nodes, shorter paths, or several clients";
+    leave_room(node.mapped(), r);
     if (node.mapped().at == stage::under_way) no_longer_issued(node.mapped());
     finish(std::move(node.mapped()), std::move(r), clock::now());
     drop(std::move(node));
@@ -77,6 +82,7 @@ void request_table::answered(op_id id, reply&& r) {
     const time_point now = clock::now();
     telemetry_.counters.bytes_received.add(size_of(r));
     owner_.request_answered(*e.what, r, e.sent, now);
+    leave_room(e, r);
     if (repeats(e, r)) return send_again(std::move(node));
     conclude_auth(e, r);
     if (r.code == zk_errc::no_node && !link_.chroot().empty() && is_about_root(*e.what))

@@ -40,6 +40,7 @@ void request_table::clear() {
     queue_.clear();
     watches_.clear();
     feeds_.clear();
+    ephemerals_.clear();
     unset_watches_.clear();
     // A function given to `answered` may keep alive the object that waits for it.
     for (auto& [id, e] : entries_)

@@ -65,6 +65,10 @@ void request_table::leave_watch(const watch_ptr& w) {
 void request_table::node_event(detail::node_event e, std::string_view path) {
     telemetry_.counters.watch_events.add();
     ahead_of_answers_ = true;
+    if (e == detail::node_event::removed) {
+        ephemerals_.gone(path);
+        tell_room();
+    }
     for (const watch_ptr& w : watches_.fire(e, path)) waits_.fire(w->fired);
     feeds_.changed(static_cast<node_change>(e), path);
 }

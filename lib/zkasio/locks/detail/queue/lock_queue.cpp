@@ -159,6 +159,7 @@ void lock_queue::start_lease(const contender_ptr& c) {
 void lock_queue::become_owner(const contender_ptr& c) {
     go_to(c, stage::owner);
     start_lease(c);
+    if (!over_) tools_.now_holds(c->path);
     if (c->hold.reason() != loss_reason::none) give_back_soon(c);
     decide(c, acquire_outcome::granted);
 }

@@ -23,6 +23,76 @@ void node_creation::begin(const contender_ptr& c) {
     const contender_ptr reader = queue_.reader_joined_by(c->asked.kind);
     if (reader) reader->hold.watch_nodes();
     queue_.go_to(c, stage::creating);
+    if (without_room_.empty()) {
+        switch (queue_.tools().room_for_contender(queue_.directory(), path_bytes(*c))) {
+            case contender_room::now:
+            case contender_room::never: return create(c);  // which the client refuses if there is no room
+            case contender_room::later: break;
+        }
+    }
+    after_room(c);
+}
+
+// ------------------------------------------------------------------------------------ room for ephemeral nodes
+
+std::size_t node_creation::path_bytes(const contender& c) const {
+    constexpr std::size_t id_bytes = 36;  // new_protection_id()
+    return queue_.directory().size() + 1 + queue_.names().prefix(std::string(id_bytes, 'x'), c.asked.kind).size();
+}
+
+// The create leaves when the contenders in front of it have left: client_options::ephemeral_budget(). Until then the
+// contender has no request under way, so that rules about the order of creates and listings stay as they are.
+void node_creation::after_room(const contender_ptr& c) {
+    if (c->asked.when_contended == if_contended::give_up) return queue_.refuse(c);
+    queue_.go_to(c, stage::throttled);
+    if (without_room_.size() > 2 * swept_ + 64) {
+        std::erase_if(without_room_, [](const contender_ptr& other) { return has_given_up(other->now()); });
+        swept_ = without_room_.size();
+    }
+    // Who comes back from a detour, say because there was no directory, has asked before those that wait.
+    const auto end_of_returned =
+        c->asked_at == 0 ? without_room_.end()
+                         : std::partition_point(without_room_.begin(), without_room_.end(),
+                                                [](const contender_ptr& other) { return other->asked_at != 0; });
+    without_room_.insert(end_of_returned, c);
+    if (!waits_for_room_ && !making_directory_) wait_for_room();
+}
+
+void node_creation::wait_for_room() {
+    waits_for_room_ = true;
+    queue_.tools().when_room_changes(queue_.directory(), path_bytes(*without_room_.front()),
+                                     [this, weak = queue_.weak_from_this()] {
+                                         if (const auto alive = weak.lock()) room_changed();
+                                     });
+}
+
+// One contender at a time, so that the locks of a session share the room.
+void node_creation::room_changed() {
+    waits_for_room_ = false;
+    if (making_directory_) return;  // the room is of those that wait for the directory
+    while (!without_room_.empty() && has_given_up(without_room_.front()->now())) without_room_.pop_front();
+    if (without_room_.empty()) return;
+    const contender_ptr c = without_room_.front();
+    const contender_room room = queue_.tools().room_for_contender(queue_.directory(), path_bytes(*c));
+    if (room == contender_room::never) {
+        for (const contender_ptr& none : std::exchange(without_room_, {})) {
+            if (has_given_up(none->now())) continue;
+            queue_.go_to(none, stage::creating);
+            create(none);
+        }
+        return;
+    }
+    if (room == contender_room::now) {
+        without_room_.pop_front();
+        queue_.go_to(c, stage::creating);
+        create(c);
+    }
+    if (!without_room_.empty()) wait_for_room();
+}
+
+// ------------------------------------------------------------------------------------------------------- creates
+
+void node_creation::create(const contender_ptr& c) {
     // If no other contender of this session is in the queue or entering, only a listing can tell the newcomer's place.
     // The listing then leaves together with the create.
     const bool alone = queue_.only_one_entering();
@@ -32,7 +102,8 @@ void node_creation::begin(const contender_ptr& c) {
         c->creating->id = queue_.names().new_id();  // never used twice: a search for the old id may be under way
         std::string path = join_path(queue_.directory(), queue_.names().prefix(c->creating->id, c->asked.kind));
         const lock_spec& spec = *c->asked.spec;
-        c->creating->request.emplace(queue_.tools().start_create(std::move(path), bytes(spec.data), spec.node));
+        c->creating->request.emplace(queue_.tools().start_create(std::move(path), bytes(spec.data), spec.node,
+                                                                    node_use::waits));
     } catch (...) {
         c->creating.reset();
         return queue_.fail(c, std::current_exception());
@@ -72,27 +143,62 @@ void node_creation::answered(const contender_ptr& c) {
         answer = answer_of_create(e);
     }
     std::string id = std::move(std::exchange(c->creating, nullptr)->id);
+    const bool was_alone = alone_ == c.get();
+    if (was_alone) alone_ = nullptr;
     if (queue_.over()) return queue_.fail(c, queue_.ended("acquire", queue_.directory()));
     if (answer == create_answer::created) {
         pauses_.reset();
         c->creates_lost = 0;
-        return queue_.node_created(c, node);
+        queue_.node_created(c, node);
+    } else if (answer == create_answer::lost) {
+        lost_.add(c, std::move(id));
+        if (!throttled_.empty()) pause();
+        return;
+    } else if (answer == create_answer::failed || has_given_up(c->now())) {
+        after_detour(c, failed);
+    } else if (answer == create_answer::refused_for_now) {
+        return after_pause(c);
+    } else {
+        after_making_directory(c);
     }
-    if (answer == create_answer::lost) return lost_.add(c, std::move(id));
-    if (answer == create_answer::failed || has_given_up(c->now())) return after_detour(c, failed);
-    if (answer == create_answer::refused_for_now) return after_pause(c);
-    after_making_directory(c);
+    if (was_alone) send_next_alone();
 }
 
 void node_creation::after_pause(const contender_ptr& c) {
     queue_.go_to(c, stage::throttled);
     throttled_.push_back(c);
-    if (throttled_.size() > 1) return;  // the pause has begun already
+    pause();
+}
+
+void node_creation::pause() {
+    if (alone_ || std::exchange(pausing_, true)) return;
     pauses_.then(queue_.on().get_executor(), [this, weak = queue_.weak_from_this()] {
         const auto alive = weak.lock();
         if (!alive) return;
-        for (const contender_ptr& waiting : std::exchange(throttled_, {})) after_detour(waiting);
+        pausing_ = false;
+        std::vector<contender_ptr> together;
+        const auto was_lost = [](const contender_ptr& c) { return c->creates_lost > 1; };
+        const auto first = std::stable_partition(throttled_.begin(), throttled_.end(), was_lost);
+        together.assign(first, throttled_.end());
+        throttled_.erase(first, throttled_.end());
+        for (const contender_ptr& waiting : together) after_detour(waiting);
+        send_next_alone();
     });
+}
+
+// Of creates that were lost with the same connection more than once, servers may hang up at one only.
+void node_creation::send_next_alone() {
+    while (!alone_) {
+        const auto next = std::find_if(throttled_.begin(), throttled_.end(),
+                                       [](const contender_ptr& c) { return c->creates_lost > 1; });
+        if (next == throttled_.end()) break;
+        const contender_ptr c = *next;
+        throttled_.erase(next);
+        alone_ = c.get();
+        after_detour(c);
+        if (alone_ == c.get() && !c->creating) alone_ = nullptr;  // has left, or waits for something else
+    }
+    if (!throttled_.empty()) pause();
 }
 
 void node_creation::after_making_directory(const contender_ptr& c) {
@@ -111,12 +217,17 @@ asio::awaitable<void> node_creation::make_directory_for_all(std::shared_ptr<lock
     } catch (...) {
         failed = std::current_exception();
     }
-    making_directory_ = false;
     for (const contender_ptr& c : std::exchange(without_directory_, {})) after_detour(c, fresh_copy_of(failed));
+    making_directory_ = false;
+    if (!waits_for_room_) room_changed();
 }
 
 std::vector<contender_ptr> node_creation::take_waiting() {
     std::vector<contender_ptr> all = std::exchange(without_directory_, {});
+    all.insert(all.end(), without_room_.begin(), without_room_.end());
+    without_room_.clear();
+    std::erase_if(all, [](const contender_ptr& c) { return has_given_up(c->now()); });
+    alone_ = nullptr;
     for (auto& others : {std::exchange(throttled_, {}), lost_.take_waiting()})
         all.insert(all.end(), others.begin(), others.end());
     return all;

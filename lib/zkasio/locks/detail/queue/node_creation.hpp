@@ -6,6 +6,8 @@
 
 #include <asio/awaitable.hpp>
 
+#include <cstddef>
+#include <deque>
 #include <exception>
 #include <memory>
 #include <vector>
@@ -24,19 +26,32 @@ public:
     /// The end of each detour: begins again, unless the detour has `failed` or the contender was given up.
     void after_detour(const contender_ptr& c, std::exception_ptr failed = nullptr);
     /// The answer to the create was lost, and there is no node: begins again, at once the first time, then after
-    /// pauses. Servers that hang up each time do so because of this create: the fifth time, the contender fails.
+    /// pauses, and with no other such create under way. Servers that hang up each time do so because of this create: the
+    /// fifth time, the contender fails.
     void after_loss(const contender_ptr& c);
     /// Removes and returns all contenders on a detour: after_detour() will not be called for these contenders.
     std::vector<contender_ptr> take_waiting();
 
 private:
+    void create(const contender_ptr& c);
+    void after_room(const contender_ptr& c);
+    void wait_for_room();
+    void room_changed();
+    std::size_t path_bytes(const contender& c) const;
     void answered(const contender_ptr& c);
     void after_pause(const contender_ptr& c);
+    void pause();
+    void send_next_alone();
     void after_making_directory(const contender_ptr& c);
     asio::awaitable<void> make_directory_for_all(std::shared_ptr<lock_queue> keeps_this_alive, lock_spec_ptr spec);
 
     lock_queue& queue_;
+    std::deque<contender_ptr> without_room_;  // see client_options::ephemeral_budget(); some may have left
+    bool waits_for_room_ = false;
+    std::size_t swept_ = 0;                   // how many were in it after the last removal of those that have left
     std::vector<contender_ptr> throttled_;
+    bool pausing_ = false;
+    const contender* alone_ = nullptr;  // whose create was lost more than once, and is under way again
     back_off pauses_;
     std::vector<contender_ptr> without_directory_;
     bool making_directory_ = false;

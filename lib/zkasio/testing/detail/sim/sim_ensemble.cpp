@@ -1,6 +1,7 @@
 #include <zkasio/testing/detail/sim/sim_link.hpp>
 
 #include <algorithm>
+#include <stdexcept>
 #include <utility>
 
 namespace zkasio::testing_detail {
@@ -290,11 +291,26 @@ std::int64_t sim_ensemble::open_session(std::chrono::milliseconds timeout) {
 }
 
 void sim_ensemble::end_session(std::int64_t session) {
+    require_readable_end(session);
     sessions_.erase(session);
     sim_txn txn = begin(session);
     txn.ends_session = true;
     for (const std::string& path : tree_.ephemerals_of(session)) tree_.perform(remove_request{path}, txn);
     commit(std::move(txn));
+}
+
+// The transaction that ends a session lists the paths of its ephemeral nodes: a header of 32 bytes, a count of 4, each
+// path behind its length, a digest of 12. A server writes it whatever its size, and reads back (from its log, or from
+// the leader) at most jute.maxbuffer and once more as much (zookeeper.jute.maxbuffer.extrasize): above that it does not
+// start again, ZOOKEEPER-4306.
+void sim_ensemble::require_readable_end(std::int64_t session) const {
+    constexpr std::size_t around = 32 + 4 + 12, most = 2 * 1'048'575;
+    std::size_t bytes = around;
+    for (const std::string& path : tree_.ephemerals_of(session)) bytes += 4 + path.size();
+    if (bytes > most)
+        throw std::logic_error("fake_ensemble: the end of a session would be a transaction of " +
+                               std::to_string(bytes) + " bytes, of which real servers read back at most " +
+                               std::to_string(most) + ": they would not start again");
 }
 
 std::error_code sim_ensemble::refusal_of(const std::string& path) const {

@@ -153,6 +153,7 @@ private:
     void touch_acls(const std::string& path);
     std::int64_t open_session(std::chrono::milliseconds timeout);
     void end_session(std::int64_t session);
+    void require_readable_end(std::int64_t session) const;
     std::int64_t last_zxid() const noexcept { return static_cast<std::int64_t>(log_.size()); }
 
     sim_tree tree_;             // as the leader has it

@@ -1,0 +1,116 @@
+#pragma once
+
+#include <zkasio/detail/seam/reply.hpp>
+#include <zkasio/detail/seam/request.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+namespace zkasio::detail {
+
+/// The ephemeral nodes of a session, in bytes of their paths. All of them are removed by one transaction, closeSession,
+/// which lists their paths: above jute.maxbuffer + 1 MiB no server can read that transaction back, and the ensemble is
+/// lost. Pure bookkeeping, on the strand; the caller sends the requests.
+///
+/// A node counts from the moment its create waits to be sent until its removal is answered, or until any answer or
+/// event says that the node is gone. A create whose outcome is unknown counts until an answer tells.
+///
+/// A contender of a lock needs its node only to wait in the queue of the lock. Contenders behind another node of this
+/// session in the same directory leave a quarter of the budget to all other nodes: so a session whose contenders fill
+/// the rest can still take other locks, write with receipts, and enter groups.
+class ephemeral_budget {
+public:
+    /// What is logged once, and how much has to go before it is logged again.
+    static constexpr std::size_t worth_a_warning = 256 * 1024;
+
+    /// @param chroot_length the length in bytes of the chroot, which the server puts in front of each path.
+    ephemeral_budget(std::size_t bytes, std::size_t chroot_length) : limit_(bytes), chroot_length_(chroot_length) {}
+
+    /// A request is about to be queued. Counts the nodes that it may create; false: there is no room, also with what
+    /// the request removes. @param reserved the bytes counted, for end(). @param waits by a contender of a lock.
+    bool begin(const request& r, bool waits, std::size_t& reserved);
+    bool has_room(const request& r) const;
+    /// The request of begin() has ended. @param reserved as begin() has left it; 0 after clear().
+    void end(const request& r, bool waits, std::size_t reserved, const reply& answer, std::int64_t session);
+    /// Sequential nodes whose creates were lost are searched for behind a sync() on the new connection.
+    void connected() noexcept { synced_ = false; }
+    void gone(std::string_view path);
+
+    // --------------------------------------------------------------------------------------- contenders of a lock
+    enum class room {
+        now,
+        later,
+        never,  ///< all that fills the budget is held, or waits behind what is held
+    };
+    /// @param path_bytes without a sequence number.
+    room for_contender(const std::string& directory, std::size_t path_bytes) const;
+    /// Calls `f` once, when for_contender() says something else.
+    void when_changed(std::string directory, std::size_t path_bytes, std::function<void()> f);
+    /// The contender with this node has the lock.
+    void now_holds(const std::string& path);
+    /// Whether call_waiting() has something to do.
+    bool has_news() const noexcept { return has_news_ && !waiting_.empty(); }
+    void call_waiting();
+
+    /// The session is over. Bytes reserved before are not given back with end().
+    void clear();
+    std::uint64_t epoch() const noexcept { return epoch_; }
+
+    std::size_t bytes() const noexcept { return used_; }
+    std::size_t limit() const noexcept { return limit_; }
+    std::size_t nodes() const noexcept { return nodes_.size(); }
+    /// True once each time the bytes rise above worth_a_warning.
+    bool take_warning() noexcept;
+
+private:
+    struct usage {  // of a directory
+        std::size_t nodes = 0;    // also those of creates under way
+        std::size_t waiting = 0;  // of contenders without the lock
+        std::size_t held = 0;
+    };
+    using directories = std::unordered_map<std::string, usage>;
+
+    std::size_t cost_of(std::size_t path_bytes) const noexcept { return path_bytes + chroot_length_ + 4; }
+    std::size_t cost_of_creates(const request& r) const;
+    std::size_t cost_of_removals(const request& r) const;
+    template <class F>
+    void change(const std::string& path, F f);
+    void count_under_way(const request& r, int more, bool waits);
+    enum class use {
+        waits,  // of a contender without the lock
+        held,
+        leaves  // its removal was asked for
+    };
+    using known_nodes = std::unordered_map<std::string, use>;
+    void exists(const std::string& path, use of);
+    void count(const std::string& path, use of, int more);
+    void turn(known_nodes::iterator node, use into);
+    void removed_or_not(const std::string& path, const reply& a);
+    void listed(const std::string& parent, const std::vector<std::string>& names);
+    void release(std::size_t bytes) noexcept;
+
+    const std::size_t limit_, chroot_length_;
+    std::size_t used_ = 0;
+    known_nodes nodes_;                                   // by path
+    std::multimap<std::string, std::size_t> maybe_made_;  // sequential creates of unknown outcome, by path
+    directories directories_;
+    std::size_t waiting_nodes_ = 0, leaving_nodes_ = 0, contenders_under_way_ = 0;
+    std::size_t moving_ = 0;  // directories with waiting contenders none of which waits for this session
+    struct waiter {
+        std::size_t path_bytes = 0;
+        std::function<void()> call;
+    };
+    std::map<std::string, std::deque<waiter>> waiting_;  // by directory: locks of several kinds may be at one path
+    // The directories of waiting_, without and with a node of ours. Entries whose waiters have been called are skipped.
+    std::deque<std::string> first_, behind_;
+    std::uint64_t epoch_ = 1;
+    bool synced_ = false, has_news_ = false, warned_ = false;
+};
+
+}  // namespace zkasio::detail

@@ -1,0 +1,225 @@
+// client_options::ephemeral_budget() and each kind of lock, and each end of a wait for room.
+
+#include "support/catch.hpp"
+#include "support/test_client.hpp"
+
+#include <zkasio/error.hpp>
+#include <zkasio/locks/cohort_mutex.hpp>
+#include <zkasio/locks/multi_mutex.hpp>
+#include <zkasio/locks/mutex.hpp>
+#include <zkasio/locks/semaphore.hpp>
+#include <zkasio/locks/shared_mutex.hpp>
+#include <zkasio/testing/fake_ensemble.hpp>
+
+#include <asio/awaitable.hpp>
+#include <asio/steady_timer.hpp>
+#include <asio/use_awaitable.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <exception>
+#include <functional>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace ephemeral_budget_locks_tests {
+
+using namespace zkasio;
+using namespace zkasio::test;
+using zkasio::testing::fake_ensemble;
+
+namespace {
+
+client_options with_budget(std::size_t bytes) {
+    return client_options("fake").session_timeout(20s).connection_timeout(1h).ephemeral_budget(bytes);
+}
+
+asio::awaitable<void> nap(fake_ensemble& e, std::chrono::milliseconds d = 1s) {
+    asio::steady_timer t(e.context(), d);
+    co_await t.async_wait(asio::use_awaitable);
+}
+
+// What has become of users that each acquire once.
+struct outcome {
+    int got = 0, too_many = 0, other = 0, inside = 0, most_inside = 0;
+};
+
+asio::awaitable<void> use(fake_ensemble& e, std::function<asio::awaitable<lock_guard>()> acquire,
+                          std::chrono::milliseconds held_for, outcome& o) {
+    std::error_code failed;
+    try {
+        const lock_guard g = co_await acquire();
+        ++o.got;
+        o.most_inside = std::max(o.most_inside, ++o.inside);
+        co_await nap(e, held_for);
+        --o.inside;
+    } catch (const error& x) {
+        failed = x.code();
+    }
+    if (failed) ++(failed == errc::too_many_ephemerals ? o.too_many : o.other);
+}
+
+class users {
+public:
+    users(fake_ensemble& e, int n, std::function<asio::awaitable<lock_guard>()> acquire, outcome& o,
+          std::chrono::milliseconds held_for = 1ms) {
+        for (int i = 0; i < n; ++i) all_.emplace_back(e.get_executor(), use(e, acquire, held_for, o));
+    }
+    asio::awaitable<void> end() {
+        for (running& r : all_) co_await r.end();
+    }
+    void cancel() {
+        for (running& r : all_) r.cancel();
+    }
+
+private:
+    std::vector<running> all_;
+};
+
+}  // namespace
+
+TEST_CASE("ephemeral budget: readers beyond it wait while those inside may leave, and all get in") {
+    fake_ensemble e;
+    const client zk = e.client(with_budget(8000)), other = e.client(with_budget(8000));
+    auto body = [&]() -> asio::awaitable<void> {
+        const shared_mutex theirs(other, "/lock"), m(zk, "/lock");
+        lock_guard first = co_await theirs.acquire();
+        outcome o;
+        users readers(e, 300, [&] { return m.acquire_shared(); }, o);
+        co_await nap(e);
+        CHECK(e.children("/lock").size() < 130);
+        CHECK(o.too_many == 0);
+        co_await first.release();
+        co_await readers.end();
+        // Once all that fills the budget is held, those that wait would wait for readers of their own session.
+        CHECK(o.got + o.too_many == 300);
+        CHECK(o.got >= 90);
+        CHECK(o.other == 0);
+        co_await zk.close();
+        co_await other.close();
+    };
+    e.run(body);
+}
+
+TEST_CASE("ephemeral budget: a cohort_mutex needs one node, for any number of coroutines") {
+    fake_ensemble e;
+    const client zk = e.client(with_budget(200));
+    auto body = [&]() -> asio::awaitable<void> {
+        const cohort_mutex m(zk, "/lock");
+        outcome o;
+        users all(e, 1000, [&] { return m.acquire(); }, o);
+        co_await all.end();
+        CHECK(o.got == 1000);
+        co_await zk.close();
+    };
+    e.run(body);
+}
+
+TEST_CASE("ephemeral budget: acquires of a multi_mutex beyond it fail and leave nothing, the others get all locks") {
+    fake_ensemble e;
+    const client zk = e.client(with_budget(8000));
+    auto body = [&]() -> asio::awaitable<void> {
+        multi_mutex both(zk);
+        both.add(mutex(zk, "/a")).add(mutex(zk, "/b"));
+        outcome o;
+        users all(e, 200, [&] { return both.acquire(); }, o);
+        co_await all.end();
+        CHECK(o.got + o.too_many == 200);
+        CHECK(o.got > 50);
+        CHECK(o.other == 0);
+        co_await zk.idle();
+        CHECK(e.children("/a").empty());
+        CHECK(e.children("/b").empty());
+        outcome again;
+        users few(e, 50, [&] { return both.acquire(); }, again);
+        co_await few.end();
+        CHECK(again.got == 50);
+        co_await zk.close();
+    };
+    e.run(body);
+}
+
+TEST_CASE("ephemeral budget: permits are held: who asks beyond them is refused, and gets one when one is back") {
+    fake_ensemble e;
+    const client zk = e.client(with_budget(2000));
+    auto body = [&]() -> asio::awaitable<void> {
+        const semaphore s(zk, "/permits", permits::fixed(1000));
+        std::vector<lock_guard> held;
+        std::error_code code;
+        for (int i = 0; i < 100 && !code; ++i) {
+            try {
+                lock_guard g = co_await s.acquire();
+                held.push_back(std::move(g));
+            } catch (const error& x) {
+                code = x.code();
+            }
+        }
+        CHECK(code == errc::too_many_ephemerals);
+        CHECK(held.size() > 10);
+        co_await held.back().release();
+        held.pop_back();
+        lock_guard g = co_await s.acquire();
+        CHECK(g.held());
+        co_await g.release();
+        held.clear();
+        co_await zk.close();
+        CHECK(e.sessions() == 0);
+    };
+    e.run(body);
+}
+
+TEST_CASE("ephemeral budget: acquires that survive the session's end wait for room in the next one") {
+    fake_ensemble e;
+    const client zk = e.client(with_budget(4000)), other = e.client(with_budget(4000));
+    auto body = [&]() -> asio::awaitable<void> {
+        const mutex theirs(other, "/lock"), m(zk, "/lock");
+        lock_guard first = co_await theirs.acquire();
+        outcome o;
+        users all(e, 200, [&] { return m.acquire(acquire_options().survive_expiry()); }, o);
+        co_await nap(e);
+        const std::size_t nodes = e.children("/lock").size();
+        for (int i = 0; i < 3; ++i) {
+            e.expire(zk);
+            co_await nap(e);
+            CHECK(e.children("/lock").size() == nodes);  // the budget of each session starts empty
+        }
+        co_await first.release();
+        co_await all.end();
+        CHECK(o.got == 200);
+        CHECK(o.most_inside == 1);
+        co_await zk.close();
+        co_await other.close();
+    };
+    e.run(body);
+}
+
+TEST_CASE("ephemeral budget: acquires that are cancelled while they wait for room leave nothing behind") {
+    fake_ensemble e;
+    const client zk = e.client(with_budget(4000)), other = e.client(with_budget(4000));
+    auto body = [&]() -> asio::awaitable<void> {
+        const mutex theirs(other, "/lock"), m(zk, "/lock");
+        lock_guard first = co_await theirs.acquire();
+        outcome o, later;
+        users all(e, 200, [&] { return m.acquire(); }, o);
+        co_await nap(e);
+        all.cancel();
+        co_await all.end();
+        co_await zk.idle();
+        CHECK(o.got == 0);
+        CHECK(o.too_many == 0);
+        CHECK(e.children("/lock").size() == 1);
+        users others(e, 200, [&] { return m.acquire(); }, later);
+        co_await nap(e);
+        co_await first.release();
+        co_await others.end();
+        CHECK(later.got == 200);
+        co_await zk.close();
+        co_await other.close();
+    };
+    e.run(body);
+}
+
+}  // namespace ephemeral_budget_locks_tests

@@ -1,0 +1,325 @@
+#include "support/catch.hpp"
+#include "support/test_client.hpp"
+
+#include <zkasio/error.hpp>
+#include <zkasio/locks/mutex.hpp>
+#include <zkasio/locks/semaphore.hpp>
+#include <zkasio/path.hpp>
+#include <zkasio/testing/fake_ensemble.hpp>
+
+#include <asio/awaitable.hpp>
+#include <asio/steady_timer.hpp>
+#include <asio/use_awaitable.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <exception>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace ephemeral_budget_tests {
+
+using namespace zkasio;
+using namespace zkasio::test;
+using zkasio::testing::fake_ensemble;
+
+namespace {
+
+client_options with_budget(std::size_t bytes, const std::string& servers = "fake") {
+    return client_options(servers).session_timeout(20s).connection_timeout(1h).ephemeral_budget(bytes);
+}
+
+create_options ephemeral() {
+    create_options how;
+    how.mode(create_mode::ephemeral);
+    return how;
+}
+
+// What a server lists in the transaction that ends the session, for each node.
+std::size_t bytes_below(const fake_ensemble& e, const std::string& directory) {
+    std::size_t bytes = 0;
+    for (const std::string& name : e.children(directory)) bytes += join_path(directory, name).size() + 4;
+    return bytes;
+}
+
+asio::awaitable<void> nap(fake_ensemble& e) {
+    asio::steady_timer t(e.context(), 1s);
+    co_await t.async_wait(asio::use_awaitable);
+}
+
+constexpr std::size_t contender_bytes = 6 + 36 + 2 + 5 + 10;  // "_c-<id>-lock-<number>", with "/"
+
+}  // namespace
+
+TEST_CASE("ephemeral budget: the fake ends no session whose nodes real servers could not read back") {
+    fake_ensemble e;
+    const client zk = e.client(with_budget(100'000'000));
+    auto body = [&]() -> asio::awaitable<void> {
+        const std::string long_name(1000, 'n');
+        const create_options how = ephemeral();
+        for (int i = 0; i < 2100; ++i) co_await zk.create("/" + std::to_string(i) + long_name, "", how);
+        CHECK_THROWS_AS(e.expire(zk), std::logic_error);
+        for (int i = 0; i < 100; ++i) co_await zk.remove("/" + std::to_string(i) + long_name);
+        co_await zk.close();
+        CHECK(e.sessions() == 0);
+    };
+    e.run(body);
+}
+
+TEST_CASE("ephemeral budget: a create beyond it is refused, a removal makes room, a new session begins empty") {
+    fake_ensemble e;
+    const client zk = e.client(with_budget(1000));
+    auto body = [&]() -> asio::awaitable<void> {
+        const create_options how = ephemeral();
+        const std::string name(96 - 3, 'n');  // 100 bytes each, with "/", two digits, and 4 for the length
+        const auto path = [&](int i) { return "/" + std::to_string(i) + name; };
+        for (int i = 10; i < 20; ++i) co_await zk.create(path(i), "", how);
+        std::string said;
+        try {
+            co_await zk.create("/x", "", how);
+        } catch (const error& x) {
+            CHECK(x.code() == errc::too_many_ephemerals);
+            CHECK_FALSE(x.outcome_unknown());
+            said = x.what();
+        }
+        CHECK(said.find("create /x: too many ephemeral nodes in one session") == 0);
+        CHECK(said.find("client_options::ephemeral_budget()") != said.npos);
+        co_await zk.create("/persistent", "");
+        co_await zk.remove(path(10));
+        co_await zk.create(path(10), "", how);
+        // Removed by others: any answer tells.
+        e.remove(path(11));
+        const auto found = co_await zk.exists(path(11));
+        CHECK_FALSE(found);
+        co_await zk.create(path(11), "", how);
+        // In one transaction, a removal makes room for a create.
+        co_await zk.multi(transaction().create(path(21), "", how).remove(path(12)));
+        const std::error_code code = co_await code_of(zk.create("/x", "", how));
+        CHECK(code == errc::too_many_ephemerals);
+        // A refused create gives its bytes back.
+        co_await zk.remove(path(13));
+        const std::error_code refused = co_await code_of(zk.create("/missing/x", "", how));
+        CHECK(refused == zk_errc::no_node);
+        co_await zk.create(path(13), "", how);
+        e.expire(zk);
+        co_await nap(e);
+        co_await zk.current_session();
+        for (int i = 10; i < 20; ++i) {
+            const std::error_code again = co_await code_of(zk.create(path(i), "", how));
+            CHECK_FALSE(again);
+        }
+        co_await zk.close();
+    };
+    e.run(body);
+}
+
+TEST_CASE("ephemeral budget: the chroot counts, as it does for the servers") {
+    fake_ensemble e;
+    e.create("/a");
+    e.create("/a/chroot");
+    const client zk = e.client(with_budget(100, "fake/a/chroot"));
+    auto body = [&]() -> asio::awaitable<void> {
+        const create_options how = ephemeral();
+        co_await zk.create("/" + std::string(82, 'n'), "", how);  // 9 + 83 + 4
+        const std::error_code code = co_await code_of(zk.create("/x", "", how));
+        CHECK(code == errc::too_many_ephemerals);
+        co_await zk.close();
+    };
+    e.run(body);
+}
+
+TEST_CASE("ephemeral budget: a create whose answer is lost counts until an answer tells") {
+    fake_ensemble e;
+    e.create("/d");
+    const client zk = e.client(with_budget(1000));
+    auto body = [&]() -> asio::awaitable<void> {
+        create_options numbered;
+        numbered.mode(create_mode::ephemeral_sequential);
+        const std::string path = "/d/" + std::string(500, 'n');
+        e.lose_answer(zk, "create");
+        const std::error_code lost = co_await code_of(zk.create(path, "", numbered));
+        CHECK(lost == condition::outcome_unknown);
+        co_await zk.sync();
+        const std::error_code full = co_await code_of(zk.create(path, "", numbered));
+        CHECK(full == errc::too_many_ephemerals);
+        const node_children there = co_await zk.children("/d");
+        REQUIRE(there.names.size() == 1);
+        const std::error_code still = co_await code_of(zk.create(path, "", numbered));
+        CHECK(still == errc::too_many_ephemerals);
+        co_await zk.remove("/d/" + there.names.at(0));
+        co_await zk.create(path, "", numbered);
+        co_await zk.close();
+    };
+    e.run(body);
+}
+
+TEST_CASE("ephemeral budget: contenders of a mutex beyond it wait for room, in order, and all get the lock") {
+    fake_ensemble e;
+    const std::size_t budget = 8000;
+    const client zk = e.client(with_budget(budget));
+    auto body = [&]() -> asio::awaitable<void> {
+        constexpr int many = 2000;
+        const mutex m(zk, "/lock");
+        std::vector<int> got;
+        std::size_t most = 0;
+        const auto one = [&](int i) -> asio::awaitable<void> {
+            const lock_guard g = co_await m.acquire();
+            got.push_back(i);
+            if (i % 50 == 0) most = std::max(most, bytes_below(e, "/lock"));
+        };
+        std::vector<running> all;
+        for (int i = 0; i < many; ++i) all.emplace_back(e.get_executor(), one(i));
+        for (running& r : all) {
+            const std::exception_ptr failed = co_await r.end();
+            CHECK_FALSE(failed);
+        }
+        CHECK(got.size() == many);
+        const auto late = std::is_sorted_until(got.begin(), got.end());
+        INFO((late == got.end() ? 0 : *late) << " came as number " << late - got.begin());
+        CHECK(late == got.end());
+        CHECK(most <= budget / 4 * 3);
+        CHECK(most > budget / 2);
+        co_await zk.idle();
+        CHECK(e.children("/lock").empty());
+        co_await zk.close();
+    };
+    e.run(body);
+}
+
+TEST_CASE("ephemeral budget: who holds locks that fill it and asks for another is refused") {
+    fake_ensemble e;
+    const client zk = e.client(with_budget(20 * (contender_bytes + 8)));
+    auto body = [&]() -> asio::awaitable<void> {
+        std::vector<lock_guard> held;
+        std::error_code code;
+        for (int i = 10; i < 60 && !code; ++i) {
+            const mutex m(zk, "/l" + std::to_string(i));
+            try {
+                lock_guard g = co_await m.acquire();
+                held.push_back(std::move(g));
+            } catch (const error& x) {
+                code = x.code();
+            }
+        }
+        CHECK(code == errc::too_many_ephemerals);
+        CHECK(held.size() > 15);
+        co_await held.back().release();
+        held.pop_back();
+        const mutex again(zk, "/l99");
+        lock_guard g = co_await again.acquire();
+        CHECK(g.held());
+        held.clear();
+        co_await g.release();
+        co_await zk.close();
+    };
+    e.run(body);
+}
+
+TEST_CASE("ephemeral budget: the holder of a lock for which all others wait gets another lock") {
+    fake_ensemble e;
+    const client zk = e.client(with_budget(8000));
+    auto body = [&]() -> asio::awaitable<void> {
+        constexpr int many = 300;
+        const mutex outer(zk, "/outer"), inner(zk, "/inner");
+        int both = 0;
+        const auto one = [&]() -> asio::awaitable<void> {
+            const lock_guard a = co_await outer.acquire();
+            const lock_guard b = co_await inner.acquire();
+            ++both;
+        };
+        std::vector<running> all;
+        for (int i = 0; i < many; ++i) all.emplace_back(e.get_executor(), one());
+        for (running& r : all) co_await r.end();
+        CHECK(both == many);
+        co_await zk.close();
+    };
+    e.run(body);
+}
+
+TEST_CASE("ephemeral budget: waiters of a lock that another client holds leave room for other locks and nodes") {
+    fake_ensemble e;
+    const client zk = e.client(with_budget(8000)), other = e.client(with_budget(8000));
+    auto body = [&]() -> asio::awaitable<void> {
+        const mutex theirs(other, "/lock"), m(zk, "/lock"), elsewhere(zk, "/elsewhere");
+        lock_guard first = co_await theirs.acquire();
+        int got = 0;
+        const auto one = [&]() -> asio::awaitable<void> {
+            const lock_guard g = co_await m.acquire();
+            ++got;
+        };
+        std::vector<running> all;
+        for (int i = 0; i < 500; ++i) all.emplace_back(e.get_executor(), one());
+        co_await nap(e);
+        CHECK(bytes_below(e, "/lock") <= 6000 + contender_bytes + 10);
+        const std::optional<lock_guard> refused = co_await m.try_acquire();
+        CHECK_FALSE(refused);
+        const lock_guard g = co_await elsewhere.acquire();
+        CHECK(g.held());
+        co_await zk.create("/node", "", ephemeral());
+        // Some give up while they wait for room: they leave nothing, and the others go on.
+        for (std::size_t i = 0; i < all.size(); i += 3) all[i].cancel();
+        co_await first.release();
+        for (running& r : all) co_await r.end();
+        CHECK(got == 500 - 167);
+        co_await zk.close();
+        co_await other.close();
+        CHECK(e.sessions() == 0);
+        CHECK(e.children("/lock").empty());
+    };
+    e.run(body);
+}
+
+TEST_CASE("ephemeral budget: the end of the session, or of the client, ends the wait for room") {
+    for (const bool close : {false, true}) {
+        fake_ensemble e;
+        const client zk = e.client(with_budget(4000)), other = e.client(with_budget(4000));
+        auto body = [&]() -> asio::awaitable<void> {
+            const mutex theirs(other, "/lock"), m(zk, "/lock");
+            const lock_guard first = co_await theirs.acquire();
+            std::size_t told = 0;
+            const auto one = [&]() -> asio::awaitable<void> {
+                std::error_code code = co_await code_of(m.acquire());
+                told += code == (close ? errc::client_closed : errc::session_expired);
+            };
+            std::vector<running> all;
+            for (int i = 0; i < 200; ++i) all.emplace_back(e.get_executor(), one());
+            co_await nap(e);
+            if (close)
+                co_await zk.close();
+            else
+                e.expire(zk);
+            for (running& r : all) co_await r.end();
+            CHECK(told == 200);
+            co_await zk.close();
+            co_await other.close();
+        };
+        e.run(body);
+    }
+}
+
+TEST_CASE("ephemeral budget: a semaphore's waiters beyond it wait, and get their permits") {
+    fake_ensemble e;
+    const client zk = e.client(with_budget(8000));
+    auto body = [&]() -> asio::awaitable<void> {
+        const semaphore s(zk, "/permits", permits::fixed(3));
+        int got = 0;
+        const auto one = [&]() -> asio::awaitable<void> {
+            const lock_guard g = co_await s.acquire();
+            ++got;
+        };
+        std::vector<running> all;
+        for (int i = 0; i < 400; ++i) all.emplace_back(e.get_executor(), one());
+        for (running& r : all) {
+            const std::exception_ptr failed = co_await r.end();
+            CHECK_FALSE(failed);
+        }
+        CHECK(got == 400);
+        co_await zk.close();
+    };
+    e.run(body);
+}
+
+}  // namespace ephemeral_budget_tests
