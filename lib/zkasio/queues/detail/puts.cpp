@@ -295,7 +295,8 @@ private:
 
 // Waits until `more` items have room, or the queue is empty.
 asio::awaitable<void> until_room(session on, spec_ptr what, std::size_t more) {
-    const auto mine = std::make_shared<waiting_put>(more, what->options.most_items(), toolbox(on).make_one_shot_event());
+    const std::size_t most = what->options.most_items();
+    const auto mine = std::make_shared<waiting_put>(more, most, toolbox(on).make_one_shot_event());
     asio::dispatch(on.get_executor(), [on, what, mine] { put_group::of(on, what)->wait_for_room(mine); });
     try {
         co_await wait_as(mine->done, "put", what->path);
