@@ -322,4 +322,33 @@ TEST_CASE("ephemeral budget: a semaphore's waiters beyond it wait, and get their
     e.run(body);
 }
 
+TEST_CASE("ephemeral budget: a session that was resumed has a quarter, the next one all of it") {
+    fake_ensemble e;
+    const client first = e.client(with_budget(4000));
+    auto body = [&]() -> asio::awaitable<void> {
+        const create_options how = ephemeral();
+        const std::string name(200 - 7, 'n');  // 200 bytes each, with "/", two digits, and 4 for the length
+        const auto fill = [&](client zk) -> asio::awaitable<int> {
+            for (int i = 10;; ++i) {
+                const std::error_code code = co_await code_of(zk.create("/" + std::to_string(i) + name, "", how));
+                if (code == zk_errc::node_exists) continue;
+                if (code) co_return i - 10;
+            }
+        };
+        const int all = co_await fill(first);
+        CHECK(all == 20);
+        const session_credentials left = co_await first.hand_over();
+        const client heir = e.client(with_budget(4000).resume(left));
+        co_await heir.connected();
+        const int again = co_await fill(heir);
+        CHECK(again == 20 + 5);
+        e.expire(heir);
+        co_await nap(e);
+        const int next = co_await fill(heir);
+        CHECK(next == 20);
+        co_await heir.close();
+    };
+    e.run(body);
+}
+
 }  // namespace ephemeral_budget_tests

@@ -269,6 +269,7 @@ void ephemeral_budget::call_waiting() {
 
 void ephemeral_budget::clear() {
     ++epoch_;
+    limit_ = given_;
     used_ = 0;
     nodes_.clear();
     maybe_made_.clear();

@@ -30,7 +30,9 @@ public:
     static constexpr std::size_t worth_a_warning = 256 * 1024;
 
     /// @param chroot_length the length in bytes of the chroot, which the server puts in front of each path.
-    ephemeral_budget(std::size_t bytes, std::size_t chroot_length) : limit_(bytes), chroot_length_(chroot_length) {}
+    /// @param resumed the first session may have nodes of an earlier process, which are not known here.
+    ephemeral_budget(std::size_t bytes, std::size_t chroot_length, bool resumed)
+        : given_(bytes), chroot_length_(chroot_length), limit_(resumed ? bytes / 4 : bytes) {}
 
     /// A request is about to be queued. Counts the nodes that it may create; false: there is no room, also with what
     /// the request removes. @param reserved the bytes counted, for end(). @param waits by a contender of a lock.
@@ -95,7 +97,8 @@ private:
     void listed(const std::string& parent, const std::vector<std::string>& names);
     void release(std::size_t bytes) noexcept;
 
-    const std::size_t limit_, chroot_length_;
+    const std::size_t given_, chroot_length_;
+    std::size_t limit_;  // of this session
     std::size_t used_ = 0;
     known_nodes nodes_;                                   // by path
     std::multimap<std::string, std::size_t> maybe_made_;  // sequential creates of unknown outcome, by path

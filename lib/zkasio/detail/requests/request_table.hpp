@@ -70,7 +70,8 @@ public:
     request_table(owner& o, link& l, wait_table& waits, auth_list& auth, const client_options& options,
                   const logger& log, telemetry& t)
         : owner_(o), link_(l), waits_(waits), auth_(auth), options_(options), log_(log), telemetry_(t), feeds_(log),
-          watches_(l.chroot().size()), ephemerals_(options.ephemeral_budget(), l.chroot().size()) {
+          watches_(l.chroot().size()),
+          ephemerals_(options.ephemeral_budget(), l.chroot().size(), options.resume() != nullptr) {
         spare_.reserve(most_spare);
     }
 
