@@ -17,9 +17,6 @@ namespace {
 
 constexpr std::size_t most_bytes_ahead = 64 * 1024;  // behind a larger batch, nothing is read ahead
 
-// W1
-constexpr std::chrono::minutes until_tried_again(1);
-
 std::chrono::milliseconds waited_until(const committed& claimed, const read_item& item) {
     const auto at = std::chrono::duration_cast<std::chrono::milliseconds>(claimed.at.time_since_epoch());
     return std::max(std::chrono::milliseconds::zero(), at - std::chrono::milliseconds(item.ctime));

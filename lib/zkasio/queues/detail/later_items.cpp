@@ -16,8 +16,6 @@
 namespace zkasio::queue_detail {
 namespace {
 
-constexpr std::chrono::minutes until_tried_again(1);
-
 bool is_later(const later_item& a, const later_item& b) { return std::tie(a.due, a.name) > std::tie(b.due, b.name); }
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include <asio/awaitable.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <map>
@@ -16,6 +17,9 @@
 #include <vector>
 
 namespace zkasio::queue_detail {
+
+/// For how long an item is left out that this client may not read, write or move (W1).
+constexpr std::chrono::minutes until_tried_again(1);
 
 /// The items of a queue that wait for a time by the servers' clocks. The first consumer, in any process, that notices
 /// an item that is due moves the item to those that are handed out. Of several consumers, one does: the others'
