@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -177,10 +178,9 @@ void node_creation::pause() {
         if (!alive) return;
         pausing_ = false;
         std::vector<contender_ptr> together;
-        const auto was_lost = [](const contender_ptr& c) { return c->creates_lost > 1; };
-        const auto first = std::stable_partition(throttled_.begin(), throttled_.end(), was_lost);
-        together.assign(first, throttled_.end());
-        throttled_.erase(first, throttled_.end());
+        const auto was_not_lost = [](const contender_ptr& c) { return c->creates_lost <= 1; };
+        std::copy_if(throttled_.begin(), throttled_.end(), std::back_inserter(together), was_not_lost);
+        std::erase_if(throttled_, was_not_lost);
         for (const contender_ptr& waiting : together) after_detour(waiting);
         send_next_alone();
     });
