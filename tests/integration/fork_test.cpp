@@ -90,7 +90,7 @@ std::string fails_with_forked(asio::io_context& io, asio::awaitable<T> operation
     bool ended = false;
     std::function<asio::awaitable<void>()> task = [&]() -> asio::awaitable<void> {
         try {
-            co_await std::move(operation);
+            (void)co_await std::move(operation);
             wrong = std::string(name) + " succeeds";
         } catch (const error& e) {
             wrong = e.code() == errc::forked && e.code() == condition::session_ended

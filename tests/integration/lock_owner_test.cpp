@@ -227,7 +227,7 @@ TEST_CASE("lock_owner: a body that acquires its own lock again is told so, also 
             co_await guard.run(nothing);
             const bool is_simple = guard.path() == simple.path();
             asio::awaitable<lock_guard> acquiring = is_simple ? simple.acquire() : a.acquire();
-            co_await std::move(acquiring);
+            (void)co_await std::move(acquiring);
         };
         std::error_code c = co_await code_of(a.with_lock(again));
         CHECK(c == errc::would_deadlock);
