@@ -102,15 +102,19 @@ TEST_CASE("cohort_mutex: waits are cancelled from other threads, at any moment",
         asio::strand<asio::io_context::executor_type> strand;
         asio::cancellation_signal signal;  // used on the strand only
     };
+    struct leaves {
+        std::atomic<int>& inside;
+        ~leaves() { --inside; }
+    };
     std::vector<std::unique_ptr<attempt>> attempts;
     auto task = [&](int me) -> asio::awaitable<void> {
         const cohort_mutex& lock = me % 2 ? ours : theirs;
         try {
             const lock_guard guard = co_await lock.acquire();
             if (++inside != 1) throw std::runtime_error("two holders");
+            const leaves l{inside};  // also when the try is cancelled
             const auto none = co_await lock.try_acquire();
             if (none) throw std::runtime_error("two holders");
-            --inside;
             ++got;
         } catch (const std::system_error& e) {
             if (e.code() != condition::cancelled) throw;
