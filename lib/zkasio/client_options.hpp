@@ -104,9 +104,9 @@ public:
     /// remove all of them in one transaction, and do not start again with one above twice their jute.maxbuffer (1 MiB).
     /// From 256 kB on a warning is logged. Contenders of locks beyond three quarters of the budget wait, without a node
     /// and in order, unless no other contender of this session is at the same lock. Any other create beyond the budget
-    /// fails with errc::too_many_ephemerals, also that of a multi_mutex; and so does a contender when all that fills the
-    /// budget is held: it would wait for itself. A session of resume() has a quarter of
-    /// it: the nodes of before are not known.
+    /// fails with errc::too_many_ephemerals, also that of a multi_mutex; and so does a contender when all that fills
+    /// the budget is held: it would wait for itself. A session of resume() has a quarter of it: the nodes of before are
+    /// not known.
     client_options& ephemeral_budget(std::size_t bytes) { ephemeral_budget_ = bytes; return *this; }
     /// The retry policy of operations that only read (exponential, 8 times).
     client_options& retry(retry_policy p) { retry_ = p; return *this; }

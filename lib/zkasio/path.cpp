@@ -69,14 +69,25 @@ bool belongs_to_servers(std::string_view path) noexcept {
     return path == "/zookeeper" || path.starts_with("/zookeeper/");
 }
 
+namespace {
+
+// Paths have their last slash far from the end, and rfind() looks at each character.
+std::size_t last_slash(std::string_view path) noexcept {
+    if (path.empty()) return std::string_view::npos;
+    const void* const at = ::memrchr(path.data(), '/', path.size());
+    return at ? static_cast<std::size_t>(static_cast<const char*>(at) - path.data()) : std::string_view::npos;
+}
+
+}  // namespace
+
 std::string_view parent_path(std::string_view path) noexcept {
-    const std::size_t slash = path.rfind('/');
+    const std::size_t slash = last_slash(path);
     if (slash == std::string_view::npos || path.size() == 1) return {};
     return slash == 0 ? path.substr(0, 1) : path.substr(0, slash);
 }
 
 std::string_view node_name(std::string_view path) noexcept {
-    const std::size_t slash = path.rfind('/');
+    const std::size_t slash = last_slash(path);
     return slash == std::string_view::npos ? path : path.substr(slash + 1);
 }
 

@@ -143,8 +143,8 @@ public:
 
     /// @param path_bytes of a node in `directory`, without its sequence number.
     contender_room room_for_contender(const std::string& directory, std::size_t path_bytes) const;
-    /// Calls `f`, in a later turn, when room_for_contender() may say something else than contender_room::later. One `f`
-    /// for each directory, which the end of the session drops.
+    /// Calls `f`, in a later turn, when room_for_contender() may say something else than contender_room::later: of
+    /// several for one directory, in the order of the calls. The end of the session drops `f`.
     void when_room_changes(std::string directory, std::size_t path_bytes, std::function<void()> f) const;
     /// The contender with this node has the lock.
     void now_holds(const std::string& path) const;

@@ -239,6 +239,7 @@ void core::link_up() {
     requests_.connected(link_.backend().traits(), now);
     read_only_.stop();  // reads under way there are sent again
     sessions_.connected(now);
+    requests_.ephemerals().connected(id_of(*sessions_.current()));
     holds_.lease_changed(*sessions_.current());
     holds_.connected(now);
     sessions_.publish_connected();

@@ -38,8 +38,6 @@ std::size_t path_bytes(const create_request& c) noexcept {
     return c.path.size() + (is_sequential(c.mode) ? sequence_digits : 0);
 }
 
-std::string directory_of(const std::string& path) { return std::string(parent_path(path)); }
-
 const std::string& path_of(const multi_op& op) {
     return std::visit([](const auto& o) -> const std::string& { return o.path; }, op);
 }
@@ -58,18 +56,31 @@ std::size_t ephemeral_budget::cost_of_removals(const request& r) const {
     return bytes;
 }
 
-// All changes of directories_ go through this: keeps `moving_`, and what waits for a directory without a node of ours.
+ephemeral_budget::directory& ephemeral_budget::directory_of(const std::string& path) {
+    const std::string_view name = parent_path(path);
+    if (const auto at = directories_.find(name); at != directories_.end()) return *at;
+    if (directories_.size() > 2 * swept_ + 64) {
+        std::erase_if(directories_, [](const directory& d) { return d.second.nodes == 0; });
+        swept_ = directories_.size();
+    }
+    return *directories_.try_emplace(std::string(name)).first;
+}
+
+bool ephemeral_budget::is_used(const std::string& name) const {
+    const auto at = directories_.find(name);
+    return at != directories_.end() && at->second.nodes > 0;
+}
+
+// Keeps `moving_`, and what waits for a directory without a node of ours.
 template <class F>
-void ephemeral_budget::change(const std::string& path, F f) {
-    const std::string name = directory_of(path);
-    const auto at = directories_.try_emplace(name).first;
-    const auto moves = [](const usage& d) { return d.waiting > 0 && d.held == 0; };
-    const bool did_move = moves(at->second);
-    f(at->second);
-    moving_ += moves(at->second);
+void ephemeral_budget::change(directory& in, F f) {
+    auto& [name, d] = in;
+    const auto moves = [&d = d] { return d.waiting > 0 && d.held == 0; };
+    const bool did_move = moves();
+    f(d);
+    moving_ += moves();
     moving_ -= did_move;
-    if (at->second.nodes > 0) return;
-    directories_.erase(at);
+    if (d.nodes > 0) return;
     if (const auto all = waiting_.find(name); all != waiting_.end())
         first_.insert(first_.end(), all->second.size(), name);
     has_news_ = true;
@@ -94,46 +105,47 @@ bool ephemeral_budget::has_room(const request& r) const {
     return bytes == 0 || used_ + bytes <= limit_ + cost_of_removals(r);
 }
 
-void ephemeral_budget::count_under_way(const request& r, int more, bool waits) {
-    for_each_create(r, [&](const create_request& c, std::size_t) {
-        change(c.path, [&](usage& d) { d.nodes += static_cast<std::size_t>(more); });
-        if (waits) contenders_under_way_ += static_cast<std::size_t>(more);
-    });
-}
-
-bool ephemeral_budget::begin(const request& r, bool waits, std::size_t& reserved) {
-    reserved = 0;
+bool ephemeral_budget::begin(const request& r, bool waits, share& its) {
+    its = {0, nullptr, epoch_};
     const std::size_t bytes = cost_of_creates(r);
     if (bytes > 0 && used_ + bytes > limit_ + cost_of_removals(r)) return false;
     if (!nodes_.empty())
         for_each_removal(r, [this](const std::string& path) {
-            if (const auto at = nodes_.find(path); at != nodes_.end()) turn(at, use::leaves);
+            if (const auto at = nodes_.find(path); at != nodes_.end()) turn(at->second, use::leaves);
         });
     if (bytes == 0) return true;
     used_ += bytes;
-    reserved = bytes;
-    count_under_way(r, 1, waits);
+    its.bytes = bytes;
+    for_each_create(r, [&](const create_request& c, std::size_t) {
+        its.in = &directory_of(c.path);
+        ++its.in->second.nodes;
+        contenders_under_way_ += waits;
+    });
     return true;
 }
 
-void ephemeral_budget::end(const request& r, bool waits, std::size_t reserved, const reply& a, std::int64_t session) {
-    if (reserved > 0) {
+void ephemeral_budget::end(const request& r, bool waits, share& its, const reply& a) {
+    const share was = std::exchange(its, {});
+    if (was.bytes > 0) {
+        if (was.epoch != epoch_) return;
         // What exists, or may exist, is counted before the reservation goes: the directory is never without a node.
         const auto* m = std::get_if<multi_request>(&r);
         for_each_create(r, [&](const create_request& c, std::size_t i) {
+            directory& in = m ? directory_of(c.path) : *was.in;
             if (!a.code) {
-                std::string path = !m ? a.path : i < a.results.size() ? a.results[i].path : std::string();
-                if (path.empty()) path = c.path;
-                exists(path, waits ? use::waits : use::held);
+                const bool is_named = m ? i < a.results.size() && !a.results[i].path.empty() : !a.path.empty();
+                exists(!is_named ? c.path : m ? a.results[i].path : a.path, in, waits ? use::waits : use::held);
+            } else if (a.sent && !is_sequential(c.mode)) {
+                exists(c.path, in, use::held);
             } else if (a.sent) {
-                if (!is_sequential(c.mode)) return exists(c.path, use::held);
                 maybe_made_.emplace(c.path, cost_of(path_bytes(c)));
                 used_ += cost_of(path_bytes(c));
-                change(c.path, [](usage& d) { ++d.nodes; });
+                ++in.second.nodes;
             }
+            change(in, [](usage& d) { --d.nodes; });
+            contenders_under_way_ -= waits;
         });
-        count_under_way(r, -1, waits);
-        release(reserved);
+        release(was.bytes);
     }
     if (a.sent || (nodes_.empty() && maybe_made_.empty())) return;
     if (std::holds_alternative<sync_request>(r)) {
@@ -149,35 +161,39 @@ void ephemeral_budget::end(const request& r, bool waits, std::size_t reserved, c
         removed_or_not(d->path, a);
         if (a.code == zk_errc::no_node) gone(d->path);
     } else if (std::holds_alternative<get_request>(r) || std::holds_alternative<exists_request>(r)) {
-        const bool of_other = !a.code && a.stat.ephemeral_owner != session;
+        const bool of_other = !a.code && a.stat.ephemeral_owner != session_;
         if (of_other || a.code == zk_errc::no_node) gone(path_of(r));
     } else if (const auto* s = std::get_if<set_request>(&r)) {
         if (a.code == zk_errc::no_node) gone(s->path);
     }
 }
 
-void ephemeral_budget::count(const std::string& path, use of, int more) {
+void ephemeral_budget::count(usage& in, use of, int more) {
     const auto n = static_cast<std::size_t>(more);
-    if (of == use::waits) waiting_nodes_ += n;
-    if (of == use::leaves) leaving_nodes_ += n;
-    change(path, [&](usage& d) {
-        d.nodes += n;
-        if (of == use::waits) d.waiting += n;
-        if (of == use::held) d.held += n;
-    });
+    in.nodes += n;
+    if (of == use::waits) {
+        in.waiting += n;
+        waiting_nodes_ += n;
+    } else if (of == use::held) {
+        in.held += n;
+    } else {
+        leaving_nodes_ += n;
+    }
 }
 
-void ephemeral_budget::exists(const std::string& path, use of) {
-    if (!nodes_.try_emplace(path, of).second) return;
+void ephemeral_budget::exists(const std::string& path, directory& in, use of) {
+    if (!nodes_.try_emplace(path, node{of, &in}).second) return;
     used_ += cost_of(path.size());
-    count(path, of, 1);
+    change(in, [&](usage& d) { count(d, of, 1); });
 }
 
-void ephemeral_budget::turn(known_nodes::iterator node, use into) {
-    const use was = std::exchange(node->second, into);
+void ephemeral_budget::turn(node& n, use into) {
+    const use was = std::exchange(n.of, into);
     if (was == into) return;
-    count(node->first, into, 1);
-    count(node->first, was, -1);
+    change(*n.in, [&](usage& d) {
+        count(d, into, 1);
+        count(d, was, -1);
+    });
     has_news_ = true;
 }
 
@@ -185,17 +201,19 @@ void ephemeral_budget::turn(known_nodes::iterator node, use into) {
 void ephemeral_budget::removed_or_not(const std::string& path, const reply& a) {
     if (!a.code) return gone(path);
     const auto at = nodes_.find(path);
-    if (at != nodes_.end() && at->second == use::leaves && a.code != condition::retryable) turn(at, use::held);
+    if (at == nodes_.end() || at->second.of != use::leaves || a.code == condition::retryable) return;
+    turn(at->second, use::held);
 }
 
 void ephemeral_budget::gone(std::string_view path) {
     if (nodes_.empty()) return;
-    const auto at = nodes_.find(std::string(path));
+    const auto at = nodes_.find(path);
     if (at == nodes_.end()) return;
-    const auto [name, was] = *at;
+    const std::size_t bytes = cost_of(at->first.size());
+    const node was = at->second;
     nodes_.erase(at);
-    count(name, was, -1);
-    release(cost_of(name.size()));
+    change(*was.in, [&](usage& d) { count(d, was.of, -1); });
+    release(bytes);
 }
 
 // Which of the lost creates of sequential nodes have been applied: their paths are prefixes of names.
@@ -209,9 +227,10 @@ void ephemeral_budget::listed(const std::string& parent, const std::vector<std::
         it = maybe_made_.erase(it);
         for (const std::string& name : names) {
             const std::string path = join_path(parent, name);
-            if (path.size() == prefix.size() + sequence_digits && path.starts_with(prefix)) exists(path, use::held);
+            if (path.size() == prefix.size() + sequence_digits && path.starts_with(prefix))
+                exists(path, directory_of(path), use::held);
         }
-        change(prefix, [](usage& d) { --d.nodes; });
+        change(directory_of(prefix), [](usage& d) { --d.nodes; });
         release(bytes);
     }
 }
@@ -220,9 +239,10 @@ void ephemeral_budget::listed(const std::string& parent, const std::vector<std::
 
 ephemeral_budget::room ephemeral_budget::for_contender(const std::string& directory,
                                                        std::size_t path_bytes) const {
-    const bool is_first = !directories_.contains(directory);
-    const std::size_t most = is_first ? limit_ : limit_ - limit_ / 4;
-    if (used_ + cost_of(path_bytes + sequence_digits) <= most) return room::now;
+    const std::size_t then = used_ + cost_of(path_bytes + sequence_digits);
+    if (then <= limit_ - limit_ / 4) return room::now;
+    const bool is_first = !is_used(directory);
+    if (is_first && then <= limit_) return room::now;
     // A first contender whose room is taken by contenders behind a lock of this session might wait for itself: whoever
     // holds that lock may be the one that asks.
     const bool some_may_leave = contenders_under_way_ > 0 || leaving_nodes_ > 0 ||
@@ -231,14 +251,14 @@ ephemeral_budget::room ephemeral_budget::for_contender(const std::string& direct
 }
 
 void ephemeral_budget::when_changed(std::string name, std::size_t path_bytes, std::function<void()> f) {
-    const bool is_first = !directories_.contains(name);
+    const bool is_first = !is_used(name);
     (is_first ? first_ : behind_).push_back(name);
     waiting_[std::move(name)].push_back({path_bytes, std::move(f)});
 }
 
 void ephemeral_budget::now_holds(const std::string& path) {
     const auto at = nodes_.find(path);
-    if (at != nodes_.end() && at->second == use::waits) turn(at, use::held);
+    if (at != nodes_.end() && at->second.of == use::waits) turn(at->second, use::held);
 }
 
 void ephemeral_budget::call_waiting() {
@@ -252,7 +272,7 @@ void ephemeral_budget::call_waiting() {
                 all->pop_front();
                 continue;
             }
-            if (all == &first_ && directories_.contains(name)) {  // no longer the first ones
+            if (all == &first_ && is_used(name)) {  // no longer the first ones
                 all->pop_front();
                 behind_.push_back(name);
                 continue;
@@ -274,6 +294,7 @@ void ephemeral_budget::clear() {
     nodes_.clear();
     maybe_made_.clear();
     directories_.clear();
+    swept_ = 0;
     waiting_nodes_ = leaving_nodes_ = contenders_under_way_ = moving_ = 0;
     waiting_.clear();
     first_.clear();

@@ -34,14 +34,36 @@ public:
     ephemeral_budget(std::size_t bytes, std::size_t chroot_length, bool resumed)
         : given_(bytes), chroot_length_(chroot_length), limit_(resumed ? bytes / 4 : bytes) {}
 
+    struct usage {  // of a directory
+        std::size_t nodes = 0;    // also those of creates under way
+        std::size_t waiting = 0;  // of contenders without the lock
+        std::size_t held = 0;
+    };
+    struct text_hash {
+        using is_transparent = void;
+        std::size_t operator()(std::string_view s) const noexcept { return std::hash<std::string_view>()(s); }
+    };
+    template <class T>
+    using by_path = std::unordered_map<std::string, T, text_hash, std::equal_to<>>;
+    using directory = by_path<usage>::value_type;
+
+    /// What a request may create, until it has ended.
+    struct share {
+        std::size_t bytes = 0;
+        directory* in = nullptr;  ///< of its only create
+        std::uint64_t epoch = 0;
+    };
     /// A request is about to be queued. Counts the nodes that it may create; false: there is no room, also with what
-    /// the request removes. @param reserved the bytes counted, for end(). @param waits by a contender of a lock.
-    bool begin(const request& r, bool waits, std::size_t& reserved);
+    /// the request removes. @param waits by a contender of a lock.
+    bool begin(const request& r, bool waits, share& its);
     bool has_room(const request& r) const;
-    /// The request of begin() has ended. @param reserved as begin() has left it; 0 after clear().
-    void end(const request& r, bool waits, std::size_t reserved, const reply& answer, std::int64_t session);
+    /// The request of begin() has ended.
+    void end(const request& r, bool waits, share& its, const reply& answer);
     /// Sequential nodes whose creates were lost are searched for behind a sync() on the new connection.
-    void connected() noexcept { synced_ = false; }
+    void connected(std::int64_t session) noexcept {
+        session_ = session;
+        synced_ = false;
+    }
     void gone(std::string_view path);
 
     // --------------------------------------------------------------------------------------- contenders of a lock
@@ -60,9 +82,8 @@ public:
     bool has_news() const noexcept { return has_news_ && !waiting_.empty(); }
     void call_waiting();
 
-    /// The session is over. Bytes reserved before are not given back with end().
+    /// The session is over. Shares of before are not given back with end().
     void clear();
-    std::uint64_t epoch() const noexcept { return epoch_; }
 
     std::size_t bytes() const noexcept { return used_; }
     std::size_t limit() const noexcept { return limit_; }
@@ -71,28 +92,25 @@ public:
     bool take_warning() noexcept;
 
 private:
-    struct usage {  // of a directory
-        std::size_t nodes = 0;    // also those of creates under way
-        std::size_t waiting = 0;  // of contenders without the lock
-        std::size_t held = 0;
-    };
-    using directories = std::unordered_map<std::string, usage>;
-
     std::size_t cost_of(std::size_t path_bytes) const noexcept { return path_bytes + chroot_length_ + 4; }
     std::size_t cost_of_creates(const request& r) const;
     std::size_t cost_of_removals(const request& r) const;
+    directory& directory_of(const std::string& path);
     template <class F>
-    void change(const std::string& path, F f);
-    void count_under_way(const request& r, int more, bool waits);
+    void change(directory& in, F f);
     enum class use {
         waits,  // of a contender without the lock
         held,
         leaves  // its removal was asked for
     };
-    using known_nodes = std::unordered_map<std::string, use>;
-    void exists(const std::string& path, use of);
-    void count(const std::string& path, use of, int more);
-    void turn(known_nodes::iterator node, use into);
+    struct node {
+        use of = use::held;
+        directory* in = nullptr;
+    };
+    bool is_used(const std::string& name) const;
+    void exists(const std::string& path, directory& in, use of);
+    void count(usage& in, use of, int more);
+    void turn(node& n, use into);
     void removed_or_not(const std::string& path, const reply& a);
     void listed(const std::string& parent, const std::vector<std::string>& names);
     void release(std::size_t bytes) noexcept;
@@ -100,9 +118,10 @@ private:
     const std::size_t given_, chroot_length_;
     std::size_t limit_;  // of this session
     std::size_t used_ = 0;
-    known_nodes nodes_;                                   // by path
+    by_path<node> nodes_;
     std::multimap<std::string, std::size_t> maybe_made_;  // sequential creates of unknown outcome, by path
-    directories directories_;
+    by_path<usage> directories_;  // also those that have lost their last node: mostly they get another one soon
+    std::size_t swept_ = 0;       // how many there were after the last removal of unused ones
     std::size_t waiting_nodes_ = 0, leaving_nodes_ = 0, contenders_under_way_ = 0;
     std::size_t moving_ = 0;  // directories with waiting contenders none of which waits for this session
     struct waiter {
@@ -112,6 +131,7 @@ private:
     std::map<std::string, std::deque<waiter>> waiting_;  // by directory: locks of several kinds may be at one path
     // The directories of waiting_, without and with a node of ours. Entries whose waiters have been called are skipped.
     std::deque<std::string> first_, behind_;
+    std::int64_t session_ = 0;
     std::uint64_t epoch_ = 1;
     bool synced_ = false, has_news_ = false, warned_ = false;
 };

@@ -109,10 +109,8 @@ request_table::entry& request_table::insert(op_id id, time_point now, command&& 
 // ------------------------------------------------------------------------------------------------ ephemeral nodes
 
 bool request_table::take_room(entry& e) {
-    if (!ephemerals_.begin(*e.what, e.of_contender, e.ephemeral_bytes)) return false;
-    if (e.ephemeral_bytes == 0) return true;
-    e.ephemeral_epoch = ephemerals_.epoch();
-    if (ephemerals_.take_warning())
+    if (!ephemerals_.begin(*e.what, e.of_contender, e.ephemerals)) return false;
+    if (e.ephemerals.bytes > 0 && ephemerals_.take_warning())
         log_.warn("the ephemeral nodes of this session have " + std::to_string(ephemerals_.bytes()) +
                       " bytes of paths: the servers remove all of them in one transaction, see docs/limits.md",
                   {{"nodes", std::to_string(ephemerals_.nodes())}});
@@ -120,11 +118,8 @@ bool request_table::take_room(entry& e) {
 }
 
 void request_table::leave_room(entry& e, const reply& r) {
-    const bool is_of_another_session = e.ephemeral_bytes > 0 && e.ephemeral_epoch != ephemerals_.epoch();
-    if (!e.what || is_of_another_session) return;
-    const session_record_ptr& now = owner_.current_session();
-    ephemerals_.end(*e.what, e.of_contender, e.ephemeral_bytes, r, now ? owner_.id_of(*now) : 0);
-    e.ephemeral_bytes = 0;
+    if (!e.what) return;
+    ephemerals_.end(*e.what, e.of_contender, e.ephemerals, r);
     tell_room();
 }
 
@@ -299,7 +294,6 @@ void request_table::connected(const backend_traits& traits, time_point now) {
     answered_on_this_connection_ = false;
     last_sent_ = now;
     watches_.set_budget(traits.watched_path_bytes);
-    ephemerals_.connected();
 }
 
 void request_table::disconnected(time_point now) {

@@ -209,9 +209,8 @@ private:
         time_point queued{}, sent{};
         std::size_t bytes = 0;  // once it was sent: counted in issued_bytes_
         stage at = stage::queued;
-        std::size_t ephemeral_bytes = 0;    // see ephemeral_budget::begin()
-        std::uint64_t ephemeral_epoch = 0;  // of the session for which they are counted
-        bool of_contender = false;          // see command::of_contender
+        ephemeral_budget::share ephemerals;
+        bool of_contender = false;  // see command::of_contender
         bool until_certain = false, urgent = false;
         bool unconfirmed = false;  // counted in auth_list::unconfirmed
         bool patient = false;      // see session::patient()

@@ -34,9 +34,11 @@ void lease::write_answered(time_point sent, time_point answered) {
 }
 
 lease::time_point lease::heartbeat_due() const noexcept {
-    const time_point regular = last_write_ + timeout_ / 4, renewable = renewable_from();
+    const time_point regular = last_write_ + timeout_ / 4, soonest = end_ - timeout_ * 5 / 16;
+    if (regular <= soonest) return regular;
+    const time_point renewable = renewable_from();
     if (renewable == time_point()) return regular;
-    return std::min(regular, std::max(renewable, end_ - timeout_ * 5 / 16));
+    return std::min(regular, std::max(renewable, soonest));
 }
 
 lease::time_point lease::renewable_from() const noexcept {

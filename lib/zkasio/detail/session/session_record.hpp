@@ -52,7 +52,7 @@ struct session_record {
     void drop(const hold_ptr& h) {
         if (holds.erase(h->number) == 0) return;
         unconfirmed.erase(h->number);
-        checks_wanted.erase(h->number);
+        if (!checks_wanted.empty()) checks_wanted.erase(h->number);
         to_watch.erase({h->watch_at, h->number});
         check();
     }

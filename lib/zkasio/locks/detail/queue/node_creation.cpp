@@ -19,10 +19,6 @@ namespace zkasio::lock_detail {
 node_creation::node_creation(lock_queue& queue) : queue_(queue), pauses_(queue.tools().make_back_off()), lost_(queue) {}
 
 void node_creation::begin(const contender_ptr& c) {
-    // G32: the newcomer may be let in right behind `reader`, an owner. If the reader's node is deleted, with the
-    // directory, the watch tells before the create is answered.
-    const contender_ptr reader = queue_.reader_joined_by(c->asked.kind);
-    if (reader) reader->hold.watch_nodes();
     queue_.go_to(c, stage::creating);
     if (without_room_.empty()) {
         switch (queue_.tools().room_for_contender(queue_.directory(), path_bytes(*c))) {
@@ -37,8 +33,7 @@ void node_creation::begin(const contender_ptr& c) {
 // ------------------------------------------------------------------------------------ room for ephemeral nodes
 
 std::size_t node_creation::path_bytes(const contender& c) const {
-    constexpr std::size_t id_bytes = 36;  // new_protection_id()
-    return queue_.directory().size() + 1 + queue_.names().prefix(std::string(id_bytes, 'x'), c.asked.kind).size();
+    return queue_.directory().size() + 1 + queue_.names().prefix_size(c.asked.kind);
 }
 
 // The create leaves when the contenders in front of it have left: client_options::ephemeral_budget(). Until then the
@@ -94,6 +89,10 @@ void node_creation::room_changed() {
 // ------------------------------------------------------------------------------------------------------- creates
 
 void node_creation::create(const contender_ptr& c) {
+    // G32: the newcomer may be let in right behind `reader`, an owner. If the reader's node is deleted, with the
+    // directory, the watch tells before the create is answered.
+    const contender_ptr reader = queue_.reader_joined_by(c->asked.kind);
+    if (reader) reader->hold.watch_nodes();
     // If no other contender of this session is in the queue or entering, only a listing can tell the newcomer's place.
     // The listing then leaves together with the create.
     const bool alone = queue_.only_one_entering();
@@ -128,8 +127,7 @@ void node_creation::after_loss(const contender_ptr& c) {
         return after_pause(c);
     }
     const std::string& path = queue_.directory();
-    const std::size_t name = queue_.names().prefix(queue_.names().new_id(), c->asked.kind).size() + 1;
-    const std::size_t bytes = path.size() + name + c->asked.spec->data.size();
+    const std::size_t bytes = path_bytes(*c) + c->asked.spec->data.size();
     queue_.fail(c, std::make_exception_ptr(lost_each_time("create a node below", path, bytes)));
 }
 

@@ -26,8 +26,8 @@ public:
     /// The end of each detour: begins again, unless the detour has `failed` or the contender was given up.
     void after_detour(const contender_ptr& c, std::exception_ptr failed = nullptr);
     /// The answer to the create was lost, and there is no node: begins again, at once the first time, then after
-    /// pauses, and with no other such create under way. Servers that hang up each time do so because of this create: the
-    /// fifth time, the contender fails.
+    /// pauses, and with no other such create under way. Servers that hang up each time do so because of this create:
+    /// the fifth time, the contender fails.
     void after_loss(const contender_ptr& c);
     /// Removes and returns all contenders on a detour: after_detour() will not be called for these contenders.
     std::vector<contender_ptr> take_waiting();

@@ -38,6 +38,11 @@ std::string queue_names::prefix(const std::string& id, lock_kind kind) const {
     return name.append(prefix_).append(id).append(separator_).append(marker);
 }
 
+std::size_t queue_names::prefix_size(lock_kind kind) const noexcept {
+    const std::string& marker = kind == lock_kind::exclusive ? exclusive_ : shared_;
+    return prefix_.size() + (dashes_ ? 36 : 32) + separator_.size() + marker.size();
+}
+
 std::string_view queue_names::digits(std::string_view name) const {
     return sequence_behind(name, parse(name).kind == lock_kind::exclusive ? exclusive_ : shared_)->digits;
 }

@@ -35,6 +35,8 @@ public:
 
     /// The name of a new node, up to its sequence number.
     std::string prefix(const std::string& id, lock_kind kind) const;
+    /// How long such names are.
+    std::size_t prefix_size(lock_kind kind) const noexcept;
     /// The sequence number of a contender, as it is written in its name.
     std::string_view digits(std::string_view name) const;
     /// A new id, as this scheme writes it.
