@@ -19,6 +19,19 @@ using namespace zkasio;
 using namespace zkasio::test;
 using zkasio::testing::fake_ensemble;
 
+namespace {
+
+// The children 0 to n - 1 of /r, which may not be read.
+void create_refused(fake_ensemble& ensemble, std::size_t n) {
+    for (std::size_t i = 0; i < n; ++i) {
+        const std::string path = "/r/" + std::to_string(i);
+        ensemble.create(path);
+        ensemble.refuse(path, zk_errc::no_auth);
+    }
+}
+
+}  // namespace
+
 TEST_CASE("caches: what was refused is shown as soon as a credential is accepted, or with the next connection",
           "[testing]") {
     fake_ensemble ensemble;
@@ -81,11 +94,7 @@ TEST_CASE("caches: nodes that stay refused are read some 12 times an hour each",
     const std::size_t refused = GENERATE(as<std::size_t>(), 1, 50, 1000);
     fake_ensemble ensemble;
     const client zk = ensemble.client(client_options("zk1:2181").session_timeout(40s));
-    for (std::size_t n = 0; n < refused; ++n) {
-        const std::string path = "/r/" + std::to_string(n);
-        ensemble.create(path);
-        ensemble.refuse(path, zk_errc::no_auth);
-    }
+    create_refused(ensemble, refused);
     const tree_cache tree(zk, "/r");
     ensemble.run(tree.ready());
     ensemble.run_for(1min);
@@ -106,11 +115,7 @@ TEST_CASE("caches: one of many refused nodes is found about as long after it is 
           "[testing]") {
     fake_ensemble ensemble;
     const client zk = ensemble.client(client_options("zk1:2181").session_timeout(40s));
-    for (int n = 0; n < 1000; ++n) {
-        const std::string path = "/r/" + std::to_string(n);
-        ensemble.create(path);
-        ensemble.refuse(path, zk_errc::no_auth);
-    }
+    create_refused(ensemble, 1000);
     const tree_cache tree(zk, "/r");
     ensemble.run(tree.ready());
     ensemble.run_for(1min);

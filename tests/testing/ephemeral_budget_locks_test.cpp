@@ -2,6 +2,7 @@
 
 #include "support/catch.hpp"
 #include "support/test_client.hpp"
+#include "testing/steps.hpp"
 
 #include <zkasio/error.hpp>
 #include <zkasio/locks/cohort_mutex.hpp>
@@ -12,8 +13,6 @@
 #include <zkasio/testing/fake_ensemble.hpp>
 
 #include <asio/awaitable.hpp>
-#include <asio/steady_timer.hpp>
-#include <asio/use_awaitable.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -34,12 +33,7 @@ using zkasio::testing::fake_ensemble;
 namespace {
 
 client_options with_budget(std::size_t bytes) {
-    return client_options("fake").session_timeout(20s).connection_timeout(1h).ephemeral_budget(bytes);
-}
-
-asio::awaitable<void> nap(fake_ensemble& e, std::chrono::milliseconds d = 1s) {
-    asio::steady_timer t(e.context(), d);
-    co_await t.async_wait(asio::use_awaitable);
+    return calm().ephemeral_budget(bytes);
 }
 
 // What has become of users that each acquire once.
@@ -47,14 +41,14 @@ struct outcome {
     int got = 0, too_many = 0, other = 0, inside = 0, most_inside = 0;
 };
 
-asio::awaitable<void> use(fake_ensemble& e, std::function<asio::awaitable<lock_guard>()> acquire,
-                          std::chrono::milliseconds held_for, outcome& o) {
+asio::awaitable<void> use(std::function<asio::awaitable<lock_guard>()> acquire, std::chrono::milliseconds held_for,
+                          outcome& o) {
     std::error_code failed;
     try {
         const lock_guard g = co_await acquire();
         ++o.got;
         o.most_inside = std::max(o.most_inside, ++o.inside);
-        co_await nap(e, held_for);
+        co_await sleep_for(held_for);
         --o.inside;
     } catch (const error& x) {
         failed = x.code();
@@ -66,7 +60,7 @@ class users {
 public:
     users(fake_ensemble& e, int n, std::function<asio::awaitable<lock_guard>()> acquire, outcome& o,
           std::chrono::milliseconds held_for = 1ms) {
-        for (int i = 0; i < n; ++i) all_.emplace_back(e.get_executor(), use(e, acquire, held_for, o));
+        for (int i = 0; i < n; ++i) all_.emplace_back(e.get_executor(), use(acquire, held_for, o));
     }
     asio::awaitable<void> end() {
         for (running& r : all_) co_await r.end();
@@ -89,7 +83,7 @@ TEST_CASE("ephemeral budget: readers beyond it wait while those inside may leave
         lock_guard first = co_await theirs.acquire();
         outcome o;
         users readers(e, 300, [&] { return m.acquire_shared(); }, o);
-        co_await nap(e);
+        co_await sleep_for(1s);
         CHECK(e.children("/lock").size() < 130);
         CHECK(o.too_many == 0);
         co_await first.release();
@@ -179,11 +173,11 @@ TEST_CASE("ephemeral budget: acquires that survive the session's end wait for ro
         lock_guard first = co_await theirs.acquire();
         outcome o;
         users all(e, 200, [&] { return m.acquire(acquire_options().survive_expiry()); }, o);
-        co_await nap(e);
+        co_await sleep_for(1s);
         const std::size_t nodes = e.children("/lock").size();
         for (int i = 0; i < 3; ++i) {
             e.expire(zk);
-            co_await nap(e);
+            co_await sleep_for(1s);
             CHECK(e.children("/lock").size() == nodes);  // the budget of each session starts empty
         }
         co_await first.release();
@@ -204,7 +198,7 @@ TEST_CASE("ephemeral budget: acquires that are cancelled while they wait for roo
         lock_guard first = co_await theirs.acquire();
         outcome o, later;
         users all(e, 200, [&] { return m.acquire(); }, o);
-        co_await nap(e);
+        co_await sleep_for(1s);
         all.cancel();
         co_await all.end();
         co_await zk.idle();
@@ -212,7 +206,7 @@ TEST_CASE("ephemeral budget: acquires that are cancelled while they wait for roo
         CHECK(o.too_many == 0);
         CHECK(e.children("/lock").size() == 1);
         users others(e, 200, [&] { return m.acquire(); }, later);
-        co_await nap(e);
+        co_await sleep_for(1s);
         co_await first.release();
         co_await others.end();
         CHECK(later.got == 200);

@@ -1,5 +1,6 @@
 #include "support/catch.hpp"
 #include "support/test_client.hpp"
+#include "testing/steps.hpp"
 
 #include <zkasio/error.hpp>
 #include <zkasio/locks/mutex.hpp>
@@ -8,8 +9,6 @@
 #include <zkasio/testing/fake_ensemble.hpp>
 
 #include <asio/awaitable.hpp>
-#include <asio/steady_timer.hpp>
-#include <asio/use_awaitable.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -28,9 +27,7 @@ using zkasio::testing::fake_ensemble;
 
 namespace {
 
-client_options with_budget(std::size_t bytes, const std::string& servers = "fake") {
-    return client_options(servers).session_timeout(20s).connection_timeout(1h).ephemeral_budget(bytes);
-}
+client_options with_budget(std::size_t bytes) { return calm().ephemeral_budget(bytes); }
 
 create_options ephemeral() {
     create_options how;
@@ -43,11 +40,6 @@ std::size_t bytes_below(const fake_ensemble& e, const std::string& directory) {
     std::size_t bytes = 0;
     for (const std::string& name : e.children(directory)) bytes += join_path(directory, name).size() + 4;
     return bytes;
-}
-
-asio::awaitable<void> nap(fake_ensemble& e) {
-    asio::steady_timer t(e.context(), 1s);
-    co_await t.async_wait(asio::use_awaitable);
 }
 
 constexpr std::size_t contender_bytes = 6 + 36 + 2 + 5 + 10;  // "_c-<id>-lock-<number>", with "/"
@@ -105,7 +97,7 @@ TEST_CASE("ephemeral budget: a create beyond it is refused, a removal makes room
         CHECK(refused == zk_errc::no_node);
         co_await zk.create(path(13), "", how);
         e.expire(zk);
-        co_await nap(e);
+        co_await sleep_for(1s);
         co_await zk.current_session();
         for (int i = 10; i < 20; ++i) {
             const std::error_code again = co_await code_of(zk.create(path(i), "", how));
@@ -120,7 +112,7 @@ TEST_CASE("ephemeral budget: the chroot counts, as it does for the servers") {
     fake_ensemble e;
     e.create("/a");
     e.create("/a/chroot");
-    const client zk = e.client(with_budget(100, "fake/a/chroot"));
+    const client zk = e.client(client_options("fake/a/chroot").ephemeral_budget(100));
     auto body = [&]() -> asio::awaitable<void> {
         const create_options how = ephemeral();
         co_await zk.create("/" + std::string(82, 'n'), "", how);  // 9 + 83 + 4
@@ -252,7 +244,7 @@ TEST_CASE("ephemeral budget: waiters of a lock that another client holds leave r
         };
         std::vector<running> all;
         for (int i = 0; i < 500; ++i) all.emplace_back(e.get_executor(), one());
-        co_await nap(e);
+        co_await sleep_for(1s);
         CHECK(bytes_below(e, "/lock") <= 6000 + contender_bytes + 10);
         const std::optional<lock_guard> refused = co_await m.try_acquire();
         CHECK_FALSE(refused);
@@ -286,7 +278,7 @@ TEST_CASE("ephemeral budget: the end of the session, or of the client, ends the 
             };
             std::vector<running> all;
             for (int i = 0; i < 200; ++i) all.emplace_back(e.get_executor(), one());
-            co_await nap(e);
+            co_await sleep_for(1s);
             if (close)
                 co_await zk.close();
             else
@@ -343,7 +335,7 @@ TEST_CASE("ephemeral budget: a session that was resumed has a quarter, the next 
         const int again = co_await fill(heir);
         CHECK(again == 20 + 5);
         e.expire(heir);
-        co_await nap(e);
+        co_await sleep_for(1s);
         const int next = co_await fill(heir);
         CHECK(next == 20);
         co_await heir.close();

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 using namespace zkasio;
@@ -42,6 +43,21 @@ std::vector<fake_server::received> heartbeats(const fake_server& s) {
     std::vector<fake_server::received> beats = s.requests;
     std::erase_if(beats, [](const auto& r) { return !is_heartbeat(r.what); });
     return beats;
+}
+
+void answer_heartbeats(rig& r) {
+    r.server.session_timeout = 1600ms;
+    r.server.answer = [](const request& q) { return is_heartbeat(q) ? std::optional<reply>(reply{}) : std::nullopt; };
+}
+
+// Of which two fit into a heartbeat. @param names one letter each.
+std::vector<session_hold> hold_large_nodes(const session& s, std::string_view names, texts& paths) {
+    std::vector<session_hold> holds;
+    for (const char name : names) {
+        paths.push_back('/' + std::string(100'000, name));
+        holds.push_back(s.hold(paths.back()));
+    }
+    return holds;
 }
 
 }  // namespace
@@ -127,16 +143,11 @@ TEST_CASE("core: who only holds the session has heartbeats, too", "[core][hold]"
 
 TEST_CASE("core: very many nodes take turns", "[core][hold]") {
     rig r;
-    r.server.session_timeout = 1600ms;
-    r.server.answer = [](const request& q) { return is_heartbeat(q) ? std::optional<reply>(reply{}) : std::nullopt; };
+    answer_heartbeats(r);
     auto body = [&](client zk) -> asio::awaitable<void> {
         const session s = co_await zk.current_session();
         texts paths;
-        std::vector<session_hold> holds;
-        for (const char name : {'a', 'b', 'c'}) {
-            paths.push_back('/' + std::string(100'000, name));
-            holds.push_back(s.hold(paths.back()));
-        }
+        std::vector<session_hold> holds = hold_large_nodes(s, "abc", paths);
         co_await r.server.until([&] { return r.server.count("multi") == 3; });
         const auto beats = heartbeats(r.server);
         CHECK(checked(beats[0]) == texts{paths[0], paths[1]});
@@ -149,8 +160,7 @@ TEST_CASE("core: very many nodes take turns", "[core][hold]") {
 
 TEST_CASE("core: very many nodes of one hold take turns, too", "[core][hold]") {
     rig r;
-    r.server.session_timeout = 1600ms;
-    r.server.answer = [](const request& q) { return is_heartbeat(q) ? std::optional<reply>(reply{}) : std::nullopt; };
+    answer_heartbeats(r);
     texts paths;
     for (const char name : {'a', 'b', 'c', 'd', 'e'}) paths.push_back('/' + std::string(70'000, name));
     auto body = [&](client zk) -> asio::awaitable<void> {
@@ -169,16 +179,11 @@ TEST_CASE("core: very many nodes of one hold take turns, too", "[core][hold]") {
 
 TEST_CASE("core: a node that is to be checked again and again leaves the others their turns", "[core][hold]") {
     rig r;
-    r.server.session_timeout = 1600ms;
-    r.server.answer = [](const request& q) { return is_heartbeat(q) ? std::optional<reply>(reply{}) : std::nullopt; };
+    answer_heartbeats(r);
     auto body = [&](client zk) -> asio::awaitable<void> {
         const session s = co_await zk.current_session();
         texts paths;
-        std::vector<session_hold> holds;
-        for (const char name : {'a', 'b', 'c', 'd'}) {
-            paths.push_back('/' + std::string(100'000, name));
-            holds.push_back(s.hold(paths.back()));
-        }
+        std::vector<session_hold> holds = hold_large_nodes(s, "abcd", paths);
         for (std::size_t n = 1; n <= 6; ++n) {
             co_await r.server.until([&] { return r.server.count("multi") >= n; });
             holds[0].check_node();

@@ -1,23 +1,17 @@
 #include <zkasio/locks/detail/local_mutex.hpp>
 
+#include <zkasio/locks/detail/lock_reports.hpp>
 #include <zkasio/locks/detail/running_bodies.hpp>
 #include <zkasio/locks/lock_claim.hpp>
 #include <zkasio/error.hpp>
-#include <zkasio/recipe/log_warning.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
 #include <asio/dispatch.hpp>
 
 #include <cassert>
-#include <chrono>
 #include <utility>
 
 namespace zkasio::lock_detail {
-namespace {
-
-constexpr std::chrono::seconds a_while{10};
-
-}  // namespace
 
 struct local_mutex::claim::state {
     state(const session& on, std::string p)
@@ -120,7 +114,7 @@ void local_mutex::claim::body_ends(asio::any_io_executor executor) noexcept {
 
 void local_mutex::warn_later(const session& on) {
     if (warning_timer_ || warned_ || over_ || queue_.size() < 2) return;
-    warning_timer_.emplace(on.get_executor(), a_while);
+    warning_timer_.emplace(on.get_executor(), long_wait);
     warning_timer_->async_wait([on, weak = weak_from_this()](std::error_code cancelled) {
         const auto self = cancelled ? nullptr : weak.lock();
         if (!self) return;
@@ -133,12 +127,9 @@ void local_mutex::warn_later(const session& on) {
 void local_mutex::warn(const session& on) {
     const claim::state* const owner = queue_.size() < 2 ? nullptr : queue_.front();
     if (!owner || owner->leaving || !owner->bodies.executors().empty()) return;
-    if (boot_clock::now() - owner->since < a_while) return;
+    if (boot_clock::now() - owner->since < long_wait) return;
     warned_ = true;
-    log_warning(on,
-                owner->path + ": an acquire has waited for 10 s or more for a lock_guard of this client, node " +
-                    owner->path + ": a coroutine that has the guard itself would wait for ever",
-                {{"path", owner->path}, {"node", owner->path}});
+    warn_of_guard(on, owner->path, owner->path);
 }
 
 void local_mutex::session_over(std::error_code why) noexcept {

@@ -1,5 +1,6 @@
 #include <zkasio/locks/detail/lock_reports.hpp>
 
+#include <zkasio/recipe/log_warning.hpp>
 #include <zkasio/recipe/reports.hpp>
 
 #include <exception>
@@ -75,6 +76,13 @@ asio::awaitable<std::optional<lock_guard>> reported(asio::awaitable<std::optiona
     send_report(zk, r, path);
     if (failed) std::rethrow_exception(failed);
     co_return std::nullopt;
+}
+
+void warn_of_guard(const session& on, const std::string& lock, const std::string& node) {
+    log_warning(on,
+                lock + ": an acquire has waited for 10 s or more for a lock_guard of this client, node " + node +
+                    ": a coroutine that has the guard itself would wait for ever",
+                {{"path", lock}, {"node", node}});
 }
 
 }  // namespace zkasio::lock_detail

@@ -8,17 +8,23 @@
 
 #include <asio/awaitable.hpp>
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
 
-/// The reports of recipes on their locks, for client_observer and client::stats().
+/// The reports of recipes on their locks, for client_observer and client::stats(), and in the log.
 namespace zkasio::lock_detail {
 
 /// Reports the wait of a contender whose acquire has just ended, with the outcome in `c`.
 void report_wait(const session& on, const std::string& lock, contender& c) noexcept;
 /// Reports the hold of a contender that had the lock and has left the queue.
 void report_hold(const session& on, const std::string& lock, const contender& c) noexcept;
+
+/// How long a wait lasts that may be a mistake, before the log names it.
+constexpr std::chrono::seconds long_wait{10};
+/// Warns of an acquire that has waited so long for a guard of the same client.
+void warn_of_guard(const session& on, const std::string& lock, const std::string& node);
 
 /// The reports of a claim without a contender: the constructor reports a wait that has just ended, end() the hold.
 class reported_hold {

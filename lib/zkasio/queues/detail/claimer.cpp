@@ -299,28 +299,24 @@ void claimer::begin_in_turn() {
     const auto pause = std::chrono::milliseconds(
         std::uniform_int_distribution<std::chrono::milliseconds::rep>(0, spread_.count())(dice_));
     if (pause == pause.zero()) return begin();
-    turn_ = std::make_shared<asio::steady_timer>(on_.get_executor());
-    turn_->expires_after(pause);
-    turn_->async_wait(
-        [weak = weak_from_this(), timer = std::weak_ptr<asio::steady_timer>(turn_)](std::error_code cancelled) {
-            const auto self = weak.lock();
-            if (cancelled || !self || timer.expired()) return;
-            self->turn_.reset();
-            if (self->has_consumers()) self->begin();
-        });
+    begin_after(pause, &claimer::turn_);
 }
 
 // Replaces the last look_again_at().
 void claimer::look_again_at(boot_clock::time_point when) {
     const auto now = boot_clock::now();
-    when = std::max(when, now);
-    next_look_ = std::make_shared<asio::steady_timer>(on_.get_executor());
-    next_look_->expires_after(when - now);
-    next_look_->async_wait(
-        [weak = weak_from_this(), timer = std::weak_ptr<asio::steady_timer>(next_look_)](std::error_code cancelled) {
+    begin_after(std::max(when, now) - now, &claimer::next_look_);
+}
+
+// Replaces what was under way with this timer.
+void claimer::begin_after(boot_clock::duration pause, std::shared_ptr<asio::steady_timer> claimer::*timer) {
+    const auto mine = this->*timer = std::make_shared<asio::steady_timer>(on_.get_executor());
+    mine->expires_after(pause);
+    mine->async_wait(
+        [weak = weak_from_this(), timer, mine = std::weak_ptr<asio::steady_timer>(mine)](std::error_code cancelled) {
             const auto self = weak.lock();
-            if (cancelled || !self || timer.expired()) return;
-            self->next_look_.reset();
+            if (cancelled || !self || mine.expired()) return;
+            (self.get()->*timer).reset();
             if (self->has_consumers()) self->begin();
         });
 }

@@ -80,6 +80,7 @@ private:
     void begin_in_turn();
     void note_turn();
     void look_again_at(boot_clock::time_point when);
+    void begin_after(boot_clock::duration pause, std::shared_ptr<asio::steady_timer> claimer::*timer);
     void warn_of_many(std::size_t items);
 
     asio::awaitable<void> claim_some();

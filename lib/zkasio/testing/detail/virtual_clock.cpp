@@ -53,7 +53,7 @@ extern "C" ZKASIO_EXPORT int timerfd_create(clockid_t clock, int flags) noexcept
     return -1;
 }
 
-// ThreadSanitizer's, where it is in the program: it knows that epoll_wait() hands to one thread what another registered.
+// ThreadSanitizer's, where it is in the program: it knows that epoll_wait() hands on what others have registered.
 extern "C" [[gnu::weak]] int __interceptor_epoll_wait(int epoll, epoll_event* events, int size, int timeout);
 
 // Asio's loops wait here when they have nothing to do: time passes here.

@@ -1,5 +1,6 @@
 // The part of lock_queue that names, in the log, what may have been meant otherwise.
 
+#include <zkasio/locks/detail/lock_reports.hpp>
 #include <zkasio/locks/detail/queue/lock_queue.hpp>
 #include <zkasio/recipe/log_warning.hpp>
 
@@ -7,12 +8,6 @@
 #include <utility>
 
 namespace zkasio::lock_detail {
-
-namespace {
-
-constexpr std::chrono::seconds a_while{10};
-
-}  // namespace
 
 // A guard of this client that no body uses, and that the head waits for: perhaps the waiting coroutine has it.
 contender_ptr lock_queue::guard_in_the_way() const {
@@ -25,10 +20,10 @@ contender_ptr lock_queue::guard_in_the_way() const {
 
 void lock_queue::warn_later() {
     if (warning_timer_ || over_) return;
-    const bool waits = !warned_of_guard_ && order_.head() && order_.first_owner();
+    const bool waits = !warned_of_guard_ && order_.any_waiting() && order_.first_owner();
     const bool bodies = !warned_of_bodies_ && !unfinished_.empty();
     if (!waits && !bodies) return;
-    warning_timer_.emplace(on_.get_executor(), a_while);
+    warning_timer_.emplace(on_.get_executor(), long_wait);
     warning_timer_->async_wait([weak = weak_from_this()](std::error_code cancelled) {
         const auto self = cancelled ? nullptr : weak.lock();
         if (!self) return;
@@ -41,14 +36,11 @@ void lock_queue::warn_later() {
 void lock_queue::warn() {
     const boot_clock::time_point now = boot_clock::now();
     const contender_ptr owner = warned_of_guard_ ? nullptr : guard_in_the_way();
-    if (owner && now - owner->since >= a_while && now - order_.head()->since >= a_while) {
+    if (owner && now - owner->since >= long_wait && now - order_.head()->since >= long_wait) {
         warned_of_guard_ = true;
-        log_warning(on_,
-                    directory() + ": an acquire has waited for 10 s or more for a lock_guard of this client, node " +
-                        owner->path + ": a coroutine that has the guard itself would wait for ever",
-                    {{"path", directory()}, {"node", owner->path}});
+        warn_of_guard(on_, directory(), owner->path);
     }
-    if (warned_of_bodies_ || unfinished_.empty() || now - unfinished_since_ < a_while) return;
+    if (warned_of_bodies_ || unfinished_.empty() || now - unfinished_since_ < long_wait) return;
     warned_of_bodies_ = true;
     for (const contender_ptr& c : unfinished_)
         log_warning(on_,
