@@ -88,9 +88,13 @@ class Queues(support.CliTest):
         self.assertEqual(json.loads(self.zklock("queue", "dead", "--json", jobs)[1]), [])
         self.assertNotIn("oldest_ms", json.loads(self.zklock("queue", "ls", "--json", self.path + "/none")[1]))
         self.assertEqual(self.zklock("queue", "revive", "--all", jobs)[0], 0)
-        status, _, err = self.zklock("queue", "revive", jobs, "entry-100-0000000009")
+        status, _, err = self.zklock("queue", "revive", jobs, "entry-100-0000000009.1a")
         self.assertEqual(status, 1)
-        self.assertIn("no dead item", err)
+        self.assertIn("there is no dead item", err)
+        for name in ("entry-100-0000000009", "entry-100-0000000009.1a/reason"):
+            status, _, err = self.zklock("queue", "revive", jobs, name)
+            self.assertEqual(status, 120)
+            self.assertIn("no dead item's name", err)
 
     def test_words_that_are_wrong(self):
         for arguments in ((), ("drop", "/a"), ("put", "/a"), ("put", "--priority", "1000", "/a", "x"),
