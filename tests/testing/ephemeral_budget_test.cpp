@@ -61,6 +61,29 @@ TEST_CASE("ephemeral budget: the fake ends no session whose nodes real servers c
     e.run(body);
 }
 
+TEST_CASE("ephemeral budget: the largest closeSession of a session is half of what servers read back") {
+    fake_ensemble e;
+    const client zk = e.client(calm());
+    auto body = [&]() -> asio::awaitable<void> {
+        co_await zk.create("/many", "");
+        const std::string long_name(995, 'n');
+        const create_options how = ephemeral();
+        std::error_code refused;
+        for (int i = 1000; !refused; ++i)
+            refused = co_await code_of(zk.create("/many/" + std::to_string(i) + long_name, "", how));
+        CHECK(refused == errc::too_many_ephemerals);
+        const std::size_t header = 32, count = 4, digest = 12;
+        const std::size_t close_session = header + count + bytes_below(e, "/many") + digest;
+        CHECK(close_session <= 1'048'576 + 48);
+        CHECK(close_session > 1'048'576 - 1009);
+        e.expire(zk);
+        co_await sleep_for(1s);
+        CHECK(e.children("/many").empty());
+        co_await zk.close();
+    };
+    e.run(body);
+}
+
 TEST_CASE("ephemeral budget: a create beyond it is refused, a removal makes room, a new session begins empty") {
     fake_ensemble e;
     const client zk = e.client(with_budget(1000));
