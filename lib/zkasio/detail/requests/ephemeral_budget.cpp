@@ -237,11 +237,10 @@ void ephemeral_budget::listed(const std::string& parent, const std::vector<std::
 
 // ---------------------------------------------------------------------------------------- contenders of a lock
 
-ephemeral_budget::room ephemeral_budget::for_contender(const std::string& directory,
-                                                       std::size_t path_bytes) const {
+ephemeral_budget::room ephemeral_budget::for_contender(const std::string& name, std::size_t path_bytes) const {
     const std::size_t then = used_ + cost_of(path_bytes + sequence_digits);
     if (then <= limit_ - limit_ / 4) return room::now;
-    const bool is_first = !is_used(directory);
+    const bool is_first = !is_used(name);
     if (is_first && then <= limit_) return room::now;
     // A first contender whose room is taken by contenders behind a lock of this session might wait for itself: whoever
     // holds that lock may be the one that asks.
