@@ -132,7 +132,8 @@ public:
     /// locks of destroyed guards are released, nodes of cancelled acquires and nodes that toolbox::ensure_removed() was
     /// asked to remove are gone, and tasks of toolbox::run_in_background() have ended. Waits through reconnects; work
     /// that ends with the session is done, too. Later work does not count, nor do watches of destroyed `watch` objects,
-    /// nor the node of a cohort_mutex that lingers, see cohort_mutex_options::linger().
+    /// nor the node of a cohort_mutex that lingers, see cohort_mutex_options::linger(), nor what the former client of
+    /// client_options::resume() has left.
     /// *Fails with* errc::client_closed, and errc::forked in a child process.
     /// *Cancellation* ends the wait only.
     /// Not to be awaited by a task of toolbox::run_in_background(): the task would wait for itself.
@@ -148,8 +149,9 @@ public:
     /// process of the same service, say. Returns what client_options::resume() takes. If nobody resumes the session, it
     /// ends after its timeout. Locks that are held are lost here, and their nodes stay: release them before, or destroy
     /// their guards. So do the nodes of other recipes: of participants in a double_barrier, of a delivery that has not
-    /// ended, of an acquire of slots or of an unfair_mutex that has not ended. Items that were to be given back after a
-    /// pause are given back at once.
+    /// ended, of an acquire of slots or of an unfair_mutex that has not ended. The heir waits for a session timeout
+    /// before it removes those that it meets, see client_options::resume(); the others keep everybody out until the
+    /// session ends. Items that were to be given back after a pause are given back at once.
     /// *Completes when* nothing is left that idle() waits for, no other acquire and no campaign waits, also not that of
     /// a candidate or a partitioner, and the connection is closed: cancel what waits before.
     /// *Fails with* errc::client_closed if the client was closed before; otherwise as credentials(), and then the

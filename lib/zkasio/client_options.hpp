@@ -142,6 +142,18 @@ public:
     }
     /// Takes over this session instead of opening a new one. The client that had it has to be gone: without a server
     /// for 4/3 of the session's timeout, a client ends the session that it had.
+    ///
+    /// A persistent_node, a member of a group and an announcement of the same name find the ephemeral node that the
+    /// former client has left. What it held is not taken over: locks, numbers of slots, items of a work_queue, and
+    /// places in a double_barrier stay taken, for this client as for others, until their nodes are removed. Where an
+    /// acquire, a consumer or a member of a barrier of this client meets such nodes, a warning names them, and they are
+    /// removed as soon as one connection of this client has lasted for the session timeout: by then the former client
+    /// holds nothing any more, even if it was not closed but hangs. Therefore session_timeout() must not be shorter
+    /// than the former client's. Nodes that nobody meets stay until the session ends: release locks before, see
+    /// client::hand_over(). Until they are removed, members of a double_barrier are counted.
+    ///
+    /// In return for this, the first acquire of this session that has to wait at a lock (or a barrier, or a queue of
+    /// which items are claimed) costs the servers a sync, a listing, and a read of the stat of each node there.
     client_options& resume(session_credentials c) { resume_ = {std::move(c)}; return *this; }
     /// The sink is called on the client's strand with one record at a time, in order, soon after the event of the
     /// record. The sink may use the client and make other clients; while the sink runs, its client does nothing else.

@@ -93,6 +93,7 @@ TEST_CASE("operations may be awaited when what they were called on is gone", "[d
             co_await when_dead("toolbox.hpp connected", tools, [](toolbox& t) { return t.connected("get", "/a"); });
             co_await when_dead("toolbox.hpp current_session", tools,
                                [](toolbox& t) { return t.current_session("get", "/a"); });
+            co_await when_dead("toolbox.hpp orphan_at", tools, [](toolbox& t) { return t.orphan_at("/a"); });
             co_await when_dead("toolbox.hpp own_session", tools,
                                [](toolbox& t) { return t.own_session("get", "/a"); });
             co_await when_dead("toolbox.hpp multi_behind", tools,

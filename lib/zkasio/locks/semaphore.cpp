@@ -148,6 +148,8 @@ asio::awaitable<std::optional<permit_nodes>> create_permits(session on, std::str
     co_return result;
 }
 
+bool is_permit(const std::string& name) { return sequence_of(name, permit_marker).has_value(); }
+
 // In time proportional to both: a request for many permits looks at many leases, after each release.
 bool has_all(const std::vector<std::string>& names, const permit_nodes& nodes) {
     const std::unordered_set<std::string_view> there(names.begin(), names.end());
@@ -216,6 +218,7 @@ asio::awaitable<std::optional<permit_nodes>> wait_for_permits(session on, std::s
             const auto unfinished = co_await unfinished_permits::now(on, directory);
             const auto most_leases = static_cast<std::size_t>(std::max(permitted, 0));
             if (names.size() + unfinished.count <= most_leases) co_return nodes;
+            toolbox(on).remove_orphans("leases " + directory, directory, is_permit);
             if (when_contended == if_contended::give_up) co_return std::nullopt;
             if (names.size() <= most_leases) {
                 bodies = unfinished.fewer;

@@ -215,6 +215,8 @@ asio::awaitable<claim_ptr> contend_for_slot(session on, slot_spec spec, if_conte
             if (attempt.changed) co_await pauses.pause();
             continue;
         }
+        toolbox(on).remove_orphans("slots " + spec.path, spec.path,
+                                   [n = spec.n](const std::string& name) { return slot_of(name, n).has_value(); });
         if (waiting) {
             co_await until_changed(seen.changes, released, attempt.next);
             refusals = 0;

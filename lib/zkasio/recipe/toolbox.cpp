@@ -9,6 +9,7 @@
 #include <zkasio/detail/handles/until_connected.hpp>
 #include <zkasio/detail/requests/node_feeds.hpp>
 #include <zkasio/detail/requests/validate.hpp>
+#include <zkasio/recipe/detail/orphans.hpp>
 
 #include <asio/dispatch.hpp>
 
@@ -147,6 +148,17 @@ void toolbox::now_holds(const std::string& path) const {
     request_table& requests = there(on_.core_, "now_holds")->requests();
     requests.ephemerals().now_holds(path);
     requests.tell_room();
+}
+
+void toolbox::remove_orphans(std::string key, std::string directory,
+                             std::function<bool(const std::string& name)> is_one) const {
+    if (!on_.session_ || !on_.session_->resumed) return;
+    begin_to_remove_orphans(on_.core_, access::make<session>(on_.core_, on_.session_), std::move(key),
+                            std::move(directory), std::move(is_one));
+}
+asio::awaitable<std::optional<std::int64_t>> toolbox::orphan_at(std::string path) const {
+    if (!on_.session_ || !on_.session_->resumed) return no_orphan();
+    return find_orphan(on_.core_, access::make<session>(on_.core_, on_.session_), std::move(path));
 }
 
 void toolbox::run_in_background(asio::awaitable<void> task) const { impl::run_in_background(on_, std::move(task)); }

@@ -16,6 +16,7 @@
 #include <asio/awaitable.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -148,6 +149,21 @@ public:
     void when_room_changes(std::string directory, std::size_t path_bytes, std::function<void()> f) const;
     /// The contender with this node has the lock.
     void now_holds(const std::string& path) const;
+
+    // ------------------------------------------------------------------------------- nodes of an earlier process
+    // An orphan is an ephemeral node of a session of client_options::resume() that this process has not made. Nobody
+    // else removes it as long as this session lives. For a recipe that waits, or is refused, because of such nodes, or
+    // that would take one for its own. Without effect, and without a request, for other sessions.
+
+    /// Removes, in the background, the orphans among those children of `directory` for which `is_one` holds: with a
+    /// warning that names them, and not before the process that has left them can hold nothing any more, a session
+    /// timeout after this connection began. Looks once in a session for each `key`. From any thread.
+    /// @param is_one called on the strand; may not throw.
+    void remove_orphans(std::string key, std::string directory,
+                        std::function<bool(const std::string& name)> is_one) const;
+    /// The czxid of the orphan at this path, which is then removed in the same way. From any thread.
+    /// *Fails with* the errors of operations::exists() and operations::sync().
+    asio::awaitable<std::optional<std::int64_t>> orphan_at(std::string path) const;
 
     // -------------------------------------------------------------------------------- on the strand, in the background
 

@@ -159,6 +159,12 @@ asio::awaitable<enter_step> barrier_member::read_and_decide(enter_view& seen) {
     }
 }
 
+// Members of this session that have not entered in this process would never leave.
+void barrier_member::remove_orphans() const {
+    toolbox(on_).remove_orphans("double_barrier " + spec_.path, spec_.path,
+                                [](const std::string& name) { return name != ready_name; });
+}
+
 asio::awaitable<void> barrier_member::until_ready(session_events events) {
     back_off pauses = toolbox(on_).make_back_off();
     enter_view seen;
@@ -197,6 +203,7 @@ asio::awaitable<void> barrier_member::until_ready(session_events events) {
             if (joined) co_return;
         }
         if (step == enter_step::wait) {
+            remove_orphans();
             wakes.set_on(std::move(own.changes));
             wakes.set_on(std::move(ready.changes));
             co_await wakes.rung(events);

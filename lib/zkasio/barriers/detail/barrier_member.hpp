@@ -59,6 +59,7 @@ private:
     asio::awaitable<bool> create_ready();
     asio::awaitable<bool> join(std::string other);
     asio::awaitable<enter_step> read_and_decide(enter_view& seen);
+    void remove_orphans() const;
     asio::awaitable<void> until_ready(session_events events);
     static asio::awaitable<void> withdraw(std::shared_ptr<barrier_member> self);
     static asio::awaitable<void> leave_in_background(std::shared_ptr<barrier_member> self);

@@ -144,6 +144,7 @@ asio::awaitable<void> barrier_member::leave() {
             if (step.first != removal::own_and_ready) co_await leave_no_ready();
             co_return;
         }
+        remove_orphans();
         co_await awaited->changed();
         round.now = co_await children_of(on_, spec_.path);
     }

@@ -216,6 +216,13 @@ void ephemeral_budget::gone(std::string_view path) {
     release(bytes);
 }
 
+bool ephemeral_budget::may_have_made(std::string_view path) const {
+    const auto made = [path](const auto& lost) {
+        return path.size() >= lost.first.size() + sequence_digits && path.starts_with(lost.first);
+    };
+    return nodes_.contains(path) || std::any_of(maybe_made_.begin(), maybe_made_.end(), made);
+}
+
 // Which of the lost creates of sequential nodes have been applied: their paths are prefixes of names.
 void ephemeral_budget::listed(const std::string& parent, const std::vector<std::string>& names) {
     for (auto it = maybe_made_.begin(); it != maybe_made_.end();) {

@@ -65,6 +65,8 @@ public:
         synced_ = false;
     }
     void gone(std::string_view path);
+    /// Whether this process has made the ephemeral node in this session, or may have.
+    bool may_have_made(std::string_view path) const;
 
     // --------------------------------------------------------------------------------------- contenders of a lock
     enum class room {

@@ -23,6 +23,7 @@ session_keeper::session_keeper(const client_options& options, link& l, event_fee
         throw error(errc::invalid_argument, "client options", {},
                     "resume() needs a session id and its password of 16 bytes");
     resume_ = *c;
+    record_->resumed = true;
 }
 
 session_record_ptr session_keeper::shared() const {
@@ -112,6 +113,11 @@ void session_keeper::refused(const auth_list& auth) {
     const std::string schemes = auth.schemes();
     ending_ = {zk_errc::auth_failed,
                "a server has refused a credential" + (schemes.empty() ? "" : ", of add_auth() or of " + schemes)};
+}
+
+session_keeper::duration session_keeper::until_former_is_over(time_point now) const noexcept {
+    const duration lease = record_->lease.session_timeout();
+    return link_.connected() ? std::max(duration::zero(), connected_since_ + lease - now) : lease;
 }
 
 session_keeper::time_point session_keeper::presumed_expiry() const noexcept {

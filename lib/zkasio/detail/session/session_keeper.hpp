@@ -53,6 +53,10 @@ public:
     /// expired after 4/3 of its timeout.
     void presume_expired(time_point now);
     time_point presumed_expiry() const noexcept;
+    /// Of a resumed session: how long to wait, and then to ask again, until the client that had it can hold nothing any
+    /// more. Servers refuse its writes since the handshake of this connection, so its lease has ended a session timeout
+    /// later. (Without a connection, that client may have taken the session back.)
+    duration until_former_is_over(time_point now) const noexcept;
 
     // ------------------------------------------------------------------------------------------------- the end of one
     struct ending {

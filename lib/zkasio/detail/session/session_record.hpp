@@ -26,6 +26,7 @@ struct session_record {
     std::atomic<boot_clock::rep> lease_end{0};
     std::atomic<bool> over{false};
     std::atomic<loss_reason> over_why{loss_reason::session_expired};  // set before `over`
+    std::atomic<bool> resumed{false};  // another client had this session: client_options::resume()
 
     detail::lease lease;
     one_shot_ptr ended = std::make_shared<one_shot_state>();
@@ -39,6 +40,9 @@ struct session_record {
         next_to_check{};  // the hold, and its node, that the next heartbeat begins with
     std::unordered_map<std::string, std::weak_ptr<session_local>> locals;  // on the strand, see toolbox::local()
     std::size_t locals_swept = 0;  // the number of locals after the last removal of expired ones
+    // Of a resumed session, where orphans were looked for: see recipe/detail/orphans.hpp. With the czxid of the orphan
+    // that was found there; 0: none, or a directory.
+    std::map<std::string, std::int64_t> searched_for_orphans;
     bool heartbeat_under_way = false;
     std::set<std::uint64_t> checks_wanted;  // of these holds: the next heartbeat goes out as soon as it may
     boot_clock::time_point last_heartbeat{};

@@ -42,7 +42,7 @@ fixed_node_attempt::fixed_node_attempt(session on, std::string path, std::shared
 fixed_node_attempt::~fixed_node_attempt() {
     if (!uncertain_) return;
     try {
-        toolbox(on_).run_in_background(clean_up(on_, path_, sole_right_, remove_));
+        toolbox(on_).run_in_background(clean_up(on_, path_, sole_right_, remove_, orphan_));
     } catch (...) {
         // Out of memory: the node goes with the session.
     }
@@ -53,6 +53,7 @@ asio::awaitable<std::optional<std::int64_t>> fixed_node_attempt::created(
     back_off pauses = toolbox(on_).make_back_off();
     std::optional<std::int64_t> czxid;
     int times_lost = 0;
+    orphan_ = co_await toolbox(on_).orphan_at(path_);
     for (bool again = true; again;) {
         bool lost = false;
         again = false;
@@ -69,7 +70,7 @@ asio::awaitable<std::optional<std::int64_t>> fixed_node_attempt::created(
         }
         if (lost) {
             const std::optional<node_stat> there = co_await find_fixed_node(on_, path_);
-            if (there && there->ephemeral_owner == on_.id()) czxid = there->czxid;
+            if (there && there->ephemeral_owner == on_.id() && there->czxid != orphan_) czxid = there->czxid;
             again = !there;  // the create was not carried out
             if (again && ++times_lost == most_lost_writes) {
                 uncertain_ = false;
@@ -84,9 +85,10 @@ asio::awaitable<std::optional<std::int64_t>> fixed_node_attempt::created(
 
 asio::awaitable<void> fixed_node_attempt::clean_up(session on, std::string path,
                                                    [[maybe_unused]] std::shared_ptr<const void> sole_right,
-                                                   std::function<asio::awaitable<void>(std::int64_t)> remove) {
+                                                   std::function<asio::awaitable<void>(std::int64_t)> remove,
+                                                   std::optional<std::int64_t> orphan) {
     const std::optional<node_stat> there = co_await find_fixed_node(on, path);
-    if (there && there->ephemeral_owner == on.id()) co_await remove(there->czxid);
+    if (there && there->ephemeral_owner == on.id() && there->czxid != orphan) co_await remove(there->czxid);
 }
 
 }  // namespace zkasio::lock_detail

@@ -25,7 +25,8 @@ asio::awaitable<void> remove_fixed_node(session on, std::string path, std::int64
 class fixed_node_attempt {
 public:
     /// @param sole_right kept by this attempt, and then by the claim of the node: as long as it exists, this session
-    /// makes no other attempt. So a node that this session owns was created by this attempt.
+    /// makes no other attempt. So a node that this session owns was created by this attempt, or is an orphan, see
+    /// toolbox::orphan_at().
     /// @param remove removes the node with this czxid, see remove_fixed_node().
     fixed_node_attempt(session on, std::string path, std::shared_ptr<const void> sole_right,
                        std::function<asio::awaitable<void>(std::int64_t)> remove);
@@ -40,13 +41,15 @@ public:
 
 private:
     static asio::awaitable<void> clean_up(session on, std::string path, std::shared_ptr<const void> sole_right,
-                                          std::function<asio::awaitable<void>(std::int64_t)> remove);
+                                          std::function<asio::awaitable<void>(std::int64_t)> remove,
+                                          std::optional<std::int64_t> orphan);
 
     const session on_;
     const std::string path_;
     const std::shared_ptr<const void> sole_right_;
     const std::function<asio::awaitable<void>(std::int64_t)> remove_;
     bool uncertain_ = false;
+    std::optional<std::int64_t> orphan_;  // czxid
 };
 
 }  // namespace zkasio::lock_detail

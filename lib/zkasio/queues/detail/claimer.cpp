@@ -261,6 +261,9 @@ asio::awaitable<void> claimer::list(bool likely_empty) {
             if (e.code() != zk_errc::no_node) throw;
         }
         if (exist) {
+            if (!claims.names.empty())
+                toolbox(on_).remove_orphans("claims " + what_->claims, what_->claims,
+                                            [](const std::string&) { return true; });
             warn_of_many(items->names.size());
             std::vector<std::string> names = what_->names.in_order(std::move(items->names), what_->items);
             names = co_await only_due(std::move(names));

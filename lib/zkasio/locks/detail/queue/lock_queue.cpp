@@ -292,7 +292,10 @@ bool lock_queue::carry_out(const next_step& step, const contender_ptr& head) {
             if (head->queue_length > 0) head->behind_gap = true;
             ask_for_listing();
             return false;
-        case what::refuse_try_acquires: refuse_try_acquires(); return true;
+        case what::refuse_try_acquires:
+            remove_orphans();
+            refuse_try_acquires();
+            return true;
         case what::give_place_up: give_place_up(head); return true;
         case what::wait: break;
     }
@@ -304,9 +307,18 @@ bool lock_queue::carry_out(const next_step& step, const contender_ptr& head) {
     if (step.watch_own_node) head->hold.watch_nodes();
     followed_.follow(step.follow, step.waits_for_remote);
     if (!step.waits_for_remote) return false;
+    remove_orphans();
     if (!head->followed) head->queue_length = static_cast<std::uint32_t>(order_.look_at(head->at).position);
     head->followed = true;
     return false;
+}
+
+// G41: until they are gone, these nodes keep us out as those of another client do.
+void lock_queue::remove_orphans() const {
+    tools_.remove_orphans(lock_->key, directory(), [lock = lock_](const std::string& name) {
+        const queue_names& names = lock->names;
+        return sequence_of(name, names.exclusive()) || (names.has_shared() && sequence_of(name, names.shared()));
+    });
 }
 
 // G36: the head has to wait, and with it all contenders behind it. They are told when their nodes are gone, see

@@ -128,6 +128,7 @@ private:
     bool may_be_ours(const std::string& name) const;
     bool carry_out(const next_step& step, const contender_ptr& head);
     void refuse_try_acquires();
+    void remove_orphans() const;
     void start_lease(const contender_ptr& c);
     void become_owner(const contender_ptr& c);
     void hold_lost(const contender_ptr& c, loss_reason why);
