@@ -1,5 +1,5 @@
-// What n writers of one node, or of one counter, and n readers of a value, cost the servers: laws, compared at 10, 100
-// and 1000.
+// What n writers of one node, or of one counter, and n readers of a value, cost the servers: laws, compared at
+// different numbers of them.
 
 #include "support/catch.hpp"
 #include "support/test_client.hpp"
@@ -35,6 +35,8 @@ using zkasio::testing::fake_ensemble;
 
 namespace {
 
+constexpr std::size_t crowds[] = {10, 100, 200};  // connecting 1000 clients takes seconds
+
 // What n users cost that begin at once, each `use(i)`.
 cost cost_of_all(fake_ensemble& e, std::size_t n, const std::function<asio::awaitable<void>(std::size_t)>& use) {
     const cost_meter meter(e);
@@ -66,7 +68,7 @@ std::string text_of_number(const int& n) { return std::to_string(n); }
 }  // namespace
 
 TEST_CASE("cost of modify(): a read and a write each, of a node of one's own", "[numbers]") {
-    for (const std::size_t n : user_counts) {
+    for (const std::size_t n : crowds) {
         fake_ensemble e;
         std::vector<client> all = connected_clients(e, n);
         for (std::size_t i = 0; i < n; ++i) e.create("/n" + std::to_string(i), "0");
@@ -77,6 +79,46 @@ TEST_CASE("cost of modify(): a read and a write each, of a node of one's own", "
         CHECK(c.listings == 0);
         CHECK(c.watches == 0);
         CHECK(c.ephemerals == 0);
+        close_all(e, all);
+    }
+}
+
+// All begin at once. Each write that succeeds is a conflict for all whose reads came before it, and after a conflict a
+// writer pauses, the longer the more often it was late.
+TEST_CASE("cost of modify() and of a counter: n clients that write one node at once", "[numbers]") {
+    for (const bool counts : {false, true})
+        for (const std::size_t n : {std::size_t{10}, std::size_t{30}, std::size_t{100}}) {
+            fake_ensemble e;
+            std::vector<client> all = connected_clients(e, n);
+            e.create("/n", counts ? std::string(8, '\0') : std::string("0"));
+            const auto begin = e.now();
+            const cost c = cost_of_all(e, n, [&](std::size_t i) {
+                return counts ? add_one(atomic_counter(all[i], "/n")) : modify_one(all[i], "/n");
+            });
+            INFO(n << " clients, " << (counts ? "a counter: " : "modify(): ") << c << ", "
+                   << std::chrono::duration<double>(e.now() - begin).count() << " s");
+            CHECK(c.writes <= (counts ? 5 : 3) * n);
+            CHECK(c.requests <= (counts ? 10 : 8) * n);
+            CHECK(c.listings == 0);
+            CHECK(c.watches == 0);
+            CHECK(c.ephemerals <= static_cast<std::int64_t>(counts ? n : 0));  // a receipt each, at most
+            close_all(e, all);
+        }
+}
+
+TEST_CASE("cost of an atomic_counter with promote_to(): n clients that add at once take turns", "[numbers]") {
+    for (const std::size_t n : {std::size_t{10}, std::size_t{30}, std::size_t{100}}) {
+        fake_ensemble e;
+        std::vector<client> all = connected_clients(e, n);
+        e.create("/n", std::string(8, '\0'));
+        const cost c = cost_of_all(e, n, [&](std::size_t i) {
+            return add_one(atomic_counter(all[i], "/n", counter_options().promote_to("/turns")));
+        });
+        INFO(n << " clients: " << c);
+        CHECK(c.writes <= 6 * n);
+        CHECK(c.requests <= 16 * n);
+        CHECK(c.listings <= n);
+        CHECK(c.watches == 0);
         close_all(e, all);
     }
 }
@@ -97,7 +139,7 @@ TEST_CASE("cost of an atomic_counter: of the coroutines of one client, two write
 }
 
 TEST_CASE("cost of transact(): two reads and a write each, of nodes of one's own", "[numbers]") {
-    for (const std::size_t n : user_counts) {
+    for (const std::size_t n : crowds) {
         fake_ensemble e;
         std::vector<client> all = connected_clients(e, n);
         for (std::size_t i = 0; i < n; ++i) {
@@ -120,7 +162,7 @@ TEST_CASE("cost of transact(): two reads and a write each, of nodes of one's own
 }
 
 TEST_CASE("cost of a config_value: a watch each, and a read for each change", "[numbers]") {
-    for (const std::size_t n : user_counts) {
+    for (const std::size_t n : crowds) {
         fake_ensemble e;
         std::vector<client> all = connected_clients(e, n);
         e.create("/limit", "1");
@@ -148,7 +190,7 @@ TEST_CASE("cost of a config_value: a watch each, and a read for each change", "[
 
 // What its name says: each release wakes all.
 TEST_CASE("cost of an unfair_mutex: each release costs a create and a read of each waiter", "[numbers]") {
-    for (const std::size_t n : user_counts) {
+    for (const std::size_t n : crowds) {
         fake_ensemble e;
         std::vector<client> all = connected_clients(e, n + 1);
         std::optional<lock_guard> held(e.run(unfair_mutex(all.back(), "/u").acquire()));
