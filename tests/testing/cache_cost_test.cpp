@@ -9,6 +9,7 @@
 #include <zkasio/cache/node_cache.hpp>
 #include <zkasio/cache/tree_cache.hpp>
 #include <zkasio/cache/value_stream.hpp>
+#include <zkasio/config/config_format.hpp>
 #include <zkasio/config/config_value.hpp>
 #include <zkasio/testing/fake_ensemble.hpp>
 
@@ -18,6 +19,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -43,7 +45,8 @@ cost cost_after(fake_ensemble& e, const std::function<void()>& what) {
 }
 
 config_format<int> as_number() {
-    return {[](std::string_view text) { return std::stoi(std::string(text)); }, [](int n) { return std::to_string(n); }};
+    return {[](std::string_view text) { return std::stoi(std::string(text)); },
+            [](int n) { return std::to_string(n); }};
 }
 
 std::int64_t as_watches(std::size_t n) { return static_cast<std::int64_t>(n); }

@@ -54,9 +54,8 @@ TEST_CASE("cost of a service: n instances are announced, and one provider reads 
         });
         std::optional<provider> orders;
         const cost followed = cost_until_quiet(e, [&] { orders.emplace(all[1], "/base", "orders"); });
-        const cost changed = cost_until_quiet(e, [&] {
-            e.set("/base/orders/i0", numbered_instance(0).port(81).to_json());
-        });
+        const cost changed =
+            cost_until_quiet(e, [&] { e.set("/base/orders/i0", numbered_instance(0).port(81).to_json()); });
         const cost left = cost_until_quiet(e, [&] { announced.pop_back(); });
         INFO(n << " instances come: " << come);
         INFO("a provider: " << followed);

@@ -92,7 +92,7 @@ TEST_CASE("cost of a persistent node with a time to live: a read and a write in 
         e.run_for(1min);
         const cost idle = cost_after(e, [&] { e.run_for(1h); });
         INFO(n << " nodes: " << idle);
-        CHECK(idle.writes <= n * 13);       // each fires the keeper's watch, and other clients' watches
+        CHECK(idle.writes <= n * 13);  // each fires the keeper's watch, and other clients' watches
         CHECK(idle.requests <= n * 3 * 13);
         nodes.clear();
         e.run_for(1min);
@@ -145,8 +145,8 @@ TEST_CASE("cost of a partitioner of n members", "[numbers]") {
         const cost come = cost_after(e, [&] {
             for (std::size_t i = 0; i < n; ++i)
                 members.push_back(std::make_unique<running>(
-                    e.get_executor(), working(partitioner(all[i], "/r", partitions,
-                                                          partitioner_options().id("m" + std::to_string(i))))));
+                    e.get_executor(),
+                    working(partitioner(all[i], "/r", partitions, partitioner_options().id("m" + std::to_string(i))))));
         });
         const cost idle = cost_after(e, [&] { e.run_for(1h); });
         const cost one_gone = cost_after(e, [&] { e.run(all.back().close()); });

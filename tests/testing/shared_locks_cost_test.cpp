@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <system_error>
 #include <vector>
 
 namespace shared_locks_cost_tests {
@@ -88,9 +89,8 @@ TEST_CASE("cost of a shared_mutex: readers behind a writer wait for its node, an
         e.create("/rw");
         running writer(e.get_executor(), hold_for(shared_mutex(all[n], "/rw"), lock_kind::exclusive, 1min));
         e.run_for(1s);
-        const cost c = cost_of_users(e, n, [&](std::size_t i) {
-            return hold_for(shared_mutex(all[i], "/rw"), lock_kind::shared, 100ms);
-        });
+        const cost c = cost_of_users(
+            e, n, [&](std::size_t i) { return hold_for(shared_mutex(all[i], "/rw"), lock_kind::shared, 100ms); });
         INFO(n << " readers behind a writer: " << c);
         CHECK(c.writes == 2 * n + 1);
         // Before the wait, and after it: the end of the writer's node does not tell whether it has become a reader, and
@@ -109,12 +109,11 @@ TEST_CASE("cost of a semaphore: n processes for three permits", "[numbers]") {
         std::vector<client> all = connected_clients(e, n);
         e.create("/s/locks");
         e.create("/s/leases");
-        const cost c = cost_of_users(e, n, [&](std::size_t i) {
-            return hold_permit_for(semaphore(all[i], "/s", permits::fixed(3)), 100ms);
-        });
+        const cost c = cost_of_users(
+            e, n, [&](std::size_t i) { return hold_permit_for(semaphore(all[i], "/s", permits::fixed(3)), 100ms); });
         INFO(n << " processes: " << c);
-        CHECK(c.writes == 4 * n);         // a place in the queue, and a permit: each a create and a removal
-        CHECK(c.listings <= 4 * n);       // of the queue, and of at most four permits
+        CHECK(c.writes == 4 * n);    // a place in the queue, and a permit: each a create and a removal
+        CHECK(c.listings <= 4 * n);  // of the queue, and of at most four permits
         CHECK(c.requests <= 10 * n + 5);
         CHECK(c.bytes <= 80 * n * n + 2000 * n);  // each listing of the queue has all names
         CHECK(c.watches == 0);
