@@ -314,7 +314,8 @@ bool lock_queue::carry_out(const next_step& step, const contender_ptr& head) {
 }
 
 // G41: until they are gone, these nodes keep us out as those of another client do.
-void lock_queue::remove_orphans() const {
+void lock_queue::remove_orphans() {
+    if (std::exchange(orphans_sought_, true)) return;
     tools_.remove_orphans(lock_->key, directory(), [lock = lock_](const std::string& name) {
         const queue_names& names = lock->names;
         return sequence_of(name, names.exclusive()) || (names.has_shared() && sequence_of(name, names.shared()));

@@ -128,7 +128,7 @@ private:
     bool may_be_ours(const std::string& name) const;
     bool carry_out(const next_step& step, const contender_ptr& head);
     void refuse_try_acquires();
-    void remove_orphans() const;
+    void remove_orphans();
     void start_lease(const contender_ptr& c);
     void become_owner(const contender_ptr& c);
     void hold_lost(const contender_ptr& c, loss_reason why);
@@ -187,6 +187,7 @@ private:
     // waiting contenders, of which there may be very many: most events do not concern those.
     std::map<queue_key, contender_ptr> try_acquires_;
 
+    bool orphans_sought_ = false;  // G41
     std::optional<asio::steady_timer> warning_timer_;  // set: the next look at what is to be warned of
     bool warned_of_guard_ = false, warned_of_bodies_ = false;
     boot_clock::time_point unfinished_since_{};  // the latest of `unfinished_`
