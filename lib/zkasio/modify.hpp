@@ -62,6 +62,9 @@ ZKASIO_EXPORT asio::awaitable<modified> modify_node(operations on, std::string p
 /// each attempt. It gets a std::optional<node_data>, nothing if there is no node, and returns the new data as a
 /// std::optional<std::string>. Nothing: the node stays as it is. A missing node is created.
 ///
+/// Not fair: whoever is nearer to the servers writes first. Beside clients that write the node all the time, a far one
+/// may be late each time, without a bound: transact() and atomic_counter have promote_to() for that.
+///
 /// *Completes when* the node was written, or `change` has returned nothing. A node that was left as it is was read from
 /// the server of this client, which may lag behind.
 /// *Fails with* the exceptions of `change`; zk_errc::bad_version after modify_options::tries(); the errors of

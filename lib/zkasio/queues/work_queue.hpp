@@ -42,7 +42,8 @@ ZKASIO_EXPORT asio::awaitable<void> run_consumers(std::function<asio::awaitable<
 /// to a sixteenth of the items that it has listed, for up to a second, before it notices an item of a higher priority.
 /// Of processes that wait at an empty queue, each gets its share of items that come one by one. An item costs about two
 /// listings of each of them; to keep it so, one that was just a little too late for earlier items looks up to 0.3 s
-/// after a new one has come.
+/// after a new one has come. A far process gets fewer items than near ones that wait, too, and holds up those that it
+/// has claimed, and no others.
 ///
 /// An item that this client may not read or write (or move, where it is to be moved) is left out, with a warning, and
 /// tried again every minute: other items are not held up. If the client may not write the claims, receive() fails.

@@ -1,0 +1,372 @@
+// Users of a recipe that are not alike: one far away, one whose connection breaks again and again, and one that falls
+// silent, beside healthy ones. Nobody waits longer than the headers say.
+
+#include "support/catch.hpp"
+#include "support/test_client.hpp"
+#include "testing/steps.hpp"
+
+#include <zkasio/config/config_format.hpp>
+#include <zkasio/counters/atomic_counter.hpp>
+#include <zkasio/election/candidate.hpp>
+#include <zkasio/locks/cohort_mutex.hpp>
+#include <zkasio/locks/multi_mutex.hpp>
+#include <zkasio/locks/mutex.hpp>
+#include <zkasio/locks/semaphore.hpp>
+#include <zkasio/locks/shared_mutex.hpp>
+#include <zkasio/queues/work_queue.hpp>
+#include <zkasio/testing/fake_ensemble.hpp>
+#include <zkasio/transact/transact.hpp>
+#include <zkasio/transact/unit.hpp>
+
+#include <asio/awaitable.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace unequal_partners_tests {
+
+using namespace zkasio;
+using namespace zkasio::test;
+using zkasio::testing::fake_ensemble;
+
+namespace {
+
+constexpr std::uint64_t seeds = 1;  // all pass with 3, and take three times as long
+using time_span = std::chrono::nanoseconds;
+using lock_pointer = std::shared_ptr<const lockable>;
+
+struct fair_lock {
+    std::string name;
+    std::function<lock_pointer(const client&)> make;
+};
+
+const std::vector<fair_lock>& fair_locks() {
+    static const std::vector<fair_lock> all{
+        {"mutex", [](const client& zk) { return std::make_shared<mutex>(zk, "/l"); }},
+        {"shared_mutex, writers", [](const client& zk) { return std::make_shared<shared_mutex>(zk, "/l"); }},
+        {"semaphore",
+         [](const client& zk) {
+             return std::make_shared<permit_request>(semaphore(zk, "/l", permits::fixed(1)).request());
+         }},
+        {"multi_mutex",
+         [](const client& zk) {
+             multi_mutex both(zk);
+             both.add(mutex(zk, "/l/a")).add(mutex(zk, "/l/b"));
+             return std::make_shared<multi_mutex>(both);
+         }},
+    };
+    return all;
+}
+
+enum class ailment {
+    is_far,        // it hears from the servers, and is heard, once in 20 ms
+    is_cut_often,  // its connection breaks every 100 ms
+};
+
+// Until `over`.
+asio::awaitable<void> ail(fake_ensemble& e, client zk, ailment how, const bool& over) {
+    while (!over) {
+        if (how == ailment::is_cut_often) {
+            co_await sleep_for(100ms);
+            e.cut(zk);
+            continue;
+        }
+        e.silence(zk);
+        co_await sleep_for(20ms);
+        e.let_in(zk);
+        co_await sleep_for(1ms);
+    }
+    e.let_in(zk);
+}
+
+struct user_of_lock {
+    int grants = 0;
+    time_span longest{0};
+};
+
+// Until `over`, acquires, holds the lock for a millisecond, releases it, and pauses.
+asio::awaitable<void> use_lock(fake_ensemble& e, lock_pointer lock, user_of_lock& user, const bool& over,
+                               time_span pause = time_span(0)) {
+    while (!over) {
+        const auto begin = e.now();
+        lock_guard guard = co_await lock->acquire();
+        user.longest = std::max(user.longest, e.now() - begin);
+        ++user.grants;
+        co_await sleep_for(1ms);
+        co_await guard.release();
+        if (pause > 0ms) co_await sleep_for(pause);
+    }
+}
+
+asio::awaitable<void> add_one_to_n(unit& u) {
+    const std::optional<node_data> now = co_await u.get("/n");
+    u.set("/n", std::to_string(std::stoi(now->data) + 1));
+}
+
+config_format<std::int64_t> as_text() {
+    return {[](std::string_view text) { return std::int64_t{std::stoi(std::string(text))}; },
+            [](std::int64_t n) { return std::to_string(n); }};
+}
+
+void stop_all(fake_ensemble& e, bool& over, const std::vector<std::unique_ptr<running>>& tasks) {
+    over = true;
+    for (const auto& one : tasks) {
+        const std::error_code failed = e.run(one->code());
+        CHECK_FALSE(failed);
+    }
+}
+
+}  // namespace
+
+TEST_CASE(
+    "fair locks: a far partner, and one whose connection breaks again and again, get their turns, and others theirs",
+    "[partners]") {
+    for (const fair_lock& kind : fair_locks())
+        for (const ailment how : {ailment::is_far, ailment::is_cut_often})
+            for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+                fake_ensemble e(seed);
+                std::vector<client> all;
+                std::vector<user_of_lock> users(4);
+                std::vector<std::unique_ptr<running>> tasks;
+                bool over = false;
+                for (std::size_t i = 0; i < users.size(); ++i) all.push_back(e.client(calm()));
+                for (const client& zk : all) e.run(zk.connected());
+                for (std::size_t i = 0; i < users.size(); ++i)
+                    tasks.push_back(
+                        std::make_unique<running>(e.get_executor(), use_lock(e, kind.make(all[i]), users[i], over)));
+                tasks.push_back(std::make_unique<running>(e.get_executor(), ail(e, all[0], how, over)));
+                e.run_for(1s);
+                stop_all(e, over, tasks);
+                INFO(kind.name << (how == ailment::is_far ? ", far" : ", cut often") << ", seed " << seed);
+                for (std::size_t i = 0; i < users.size(); ++i) {
+                    INFO((i == 0 ? "the ailing one: " : "a healthy one: ")
+                         << users[i].grants << " grants, longest wait " << users[i].longest.count() / 1'000'000
+                         << " ms");
+                    // Some round trips of the ailing one, or pauses of its client_options::retry() after a lost answer.
+                    CHECK(users[i].longest < 1s);
+                    CHECK(users[i].grants > 5);
+                }
+                for (const client& zk : all) e.run(zk.close());
+                e.run_dry();
+            }
+}
+
+TEST_CASE("fair locks: a partner that falls silent holds others up for its session timeout, once", "[partners]") {
+    for (const fair_lock& kind : fair_locks())
+        for (const bool holds : {false, true}) {
+            fake_ensemble e;
+            std::vector<client> all;
+            std::vector<user_of_lock> users(3);
+            bool over = false;
+            for (std::size_t i = 0; i < users.size(); ++i) all.push_back(e.client(sessions_of_ten_seconds()));
+            for (const client& zk : all) e.run(zk.connected());
+            std::optional<lock_guard> held = e.run(kind.make(all[holds ? 0 : 1])->acquire());
+            std::optional<lock_guard> late;
+            std::vector<std::unique_ptr<running>> tasks, silent_tasks;
+            const auto wait_in_line = [&]() -> asio::awaitable<void> {
+                const lock_pointer lock = kind.make(all[0]);
+                late = co_await lock->try_acquire_for(1min);
+            };
+            if (!holds) silent_tasks.push_back(std::make_unique<running>(e.get_executor(), wait_in_line()));
+            e.run_for(1s);
+            for (std::size_t i = 1; i < users.size(); ++i)
+                tasks.push_back(
+                    std::make_unique<running>(e.get_executor(), use_lock(e, kind.make(all[i]), users[i], over, 50ms)));
+            e.run_for(1s);
+            e.silence(all[0]);
+            e.run_for(1s);
+            if (!holds) held.reset();
+            e.run_for(14s);
+            stop_all(e, over, tasks);
+            INFO(kind.name << (holds ? ", it holds the lock" : ", it waits"));
+            for (std::size_t i = 1; i < users.size(); ++i) {
+                INFO(users[i].grants << " grants, longest wait " << users[i].longest.count() / 1'000'000 << " ms");
+                CHECK(users[i].longest < 14s);
+                CHECK(users[i].grants > 20);
+            }
+            // The news that it was its turn may have come with the last bytes of the connection.
+            if (late) CHECK_FALSE(late->held());
+            if (holds) CHECK_FALSE(held->held());
+            e.let_in(all[0]);
+            for (const auto& one : silent_tasks) e.run(one->end());
+            held.reset();
+            late.reset();
+            for (const client& zk : all) e.run(zk.close());
+        }
+}
+
+TEST_CASE("shared_mutex: a far writer beside readers that come all the time has its turns", "[partners]") {
+    for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+        fake_ensemble e(seed);
+        std::vector<client> all;
+        std::vector<user_of_lock> users(4);
+        std::vector<std::unique_ptr<running>> tasks;
+        bool over = false;
+        for (std::size_t i = 0; i < users.size(); ++i) all.push_back(e.client(calm()));
+        for (const client& zk : all) e.run(zk.connected());
+        for (std::size_t i = 0; i < users.size(); ++i) {
+            const shared_mutex lock(all[i], "/l");
+            const auto side =
+                std::make_shared<shared_mutex_side>(lock.as(i == 0 ? lock_kind::exclusive : lock_kind::shared));
+            tasks.push_back(std::make_unique<running>(e.get_executor(), use_lock(e, side, users[i], over)));
+        }
+        tasks.push_back(std::make_unique<running>(e.get_executor(), ail(e, all[0], ailment::is_far, over)));
+        e.run_for(1s);
+        stop_all(e, over, tasks);
+        for (std::size_t i = 0; i < users.size(); ++i) {
+            INFO((i == 0 ? "the writer: " : "a reader: ")
+                 << users[i].grants << " grants, longest wait " << users[i].longest.count() / 1'000'000 << " ms");
+            CHECK(users[i].longest < 1s);
+            CHECK(users[i].grants > 5);
+        }
+        for (const client& zk : all) e.run(zk.close());
+        e.run_dry();
+    }
+}
+
+TEST_CASE("candidate: a far one, and one whose connection breaks again and again, lead in their turns", "[partners]") {
+    for (const ailment how : {ailment::is_far, ailment::is_cut_often})
+        for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+            fake_ensemble e(seed);
+            std::vector<client> all;
+            std::vector<std::unique_ptr<candidate>> standing;
+            std::vector<int> terms(3);
+            std::vector<time_span> longest(3), last(3);
+            std::vector<std::unique_ptr<running>> tasks;
+            bool over = false;
+            for (std::size_t i = 0; i < terms.size(); ++i) {
+                all.push_back(e.client(calm()));
+                e.run(all[i].connected());
+                standing.push_back(std::make_unique<candidate>(all[i], "/election"));
+            }
+            const auto lead_briefly = [&](std::size_t i) -> asio::awaitable<void> {
+                while (!over) {
+                    co_await sleep_for(1ms);
+                    if (!standing[i]->leads()) continue;
+                    ++terms[i];
+                    longest[i] = std::max(longest[i], e.now() - last[i]);
+                    last[i] = e.now();
+                    co_await sleep_for(5ms);
+                    co_await standing[i]->step_down();
+                }
+            };
+            for (std::size_t i = 0; i < terms.size(); ++i)
+                tasks.push_back(std::make_unique<running>(e.get_executor(), lead_briefly(i)));
+            tasks.push_back(std::make_unique<running>(e.get_executor(), ail(e, all[0], how, over)));
+            e.run_for(1s);
+            stop_all(e, over, tasks);
+            INFO((how == ailment::is_far ? "far" : "cut often") << ", seed " << seed);
+            for (std::size_t i = 0; i < terms.size(); ++i) {
+                INFO((i == 0 ? "the ailing one: " : "a healthy one: ")
+                     << terms[i] << " terms, longest time between two " << longest[i].count() / 1'000'000 << " ms");
+                CHECK(terms[i] > 5);
+                CHECK(longest[i] < 1s);
+            }
+            standing.clear();
+            for (const client& zk : all) e.run(zk.close());
+            e.run_dry();
+        }
+}
+
+TEST_CASE("promote_to(): a far client writes beside near ones that write all the time", "[partners]") {
+    for (const bool transacts : {false, true})
+        for (const ailment how : {ailment::is_far, ailment::is_cut_often})
+            for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+                fake_ensemble e(seed);
+                std::vector<client> all;
+                std::vector<int> made(3);
+                std::vector<time_span> longest(3);
+                std::vector<std::unique_ptr<running>> tasks;
+                bool over = false;
+                e.create("/n", "0");
+                for (std::size_t i = 0; i < made.size(); ++i) {
+                    all.push_back(e.client(calm()));
+                    e.run(all[i].connected());
+                }
+                const auto add_all_the_time = [&](std::size_t i) -> asio::awaitable<void> {
+                    const atomic_counter n(all[i], "/n", counter_options().format(as_text()).promote_to("/turns"));
+                    while (!over) {
+                        const auto begin = e.now();
+                        if (transacts)
+                            co_await transact(all[i], &add_one_to_n,
+                                              transact_options().receipts("/receipts").promote_to("/turns"));
+                        else
+                            co_await n.add(1);
+                        longest[i] = std::max(longest[i], e.now() - begin);
+                        ++made[i];
+                    }
+                };
+                for (std::size_t i = 0; i < made.size(); ++i)
+                    tasks.push_back(std::make_unique<running>(e.get_executor(), add_all_the_time(i)));
+                tasks.push_back(std::make_unique<running>(e.get_executor(), ail(e, all[0], how, over)));
+                e.run_for(1s);
+                stop_all(e, over, tasks);
+                INFO((transacts ? "transact(), " : "atomic_counter, ")
+                     << (how == ailment::is_far ? "far" : "cut often") << ", seed " << seed);
+                for (std::size_t i = 0; i < made.size(); ++i) {
+                    INFO((i == 0 ? "the ailing one: " : "a healthy one: ")
+                         << made[i] << " additions, the longest took " << longest[i].count() / 1'000'000 << " ms");
+                    CHECK(made[i] > 5);
+                    CHECK(longest[i] < 1s);
+                }
+                CHECK(e.data("/n") == std::to_string(made[0] + made[1] + made[2]));
+                for (const client& zk : all) e.run(zk.close());
+                e.run_dry();
+            }
+}
+
+TEST_CASE("work_queue: a far consumer, and one whose connection breaks again and again, get items and lose none",
+          "[partners]") {
+    for (const ailment how : {ailment::is_far, ailment::is_cut_often})
+        for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+            fake_ensemble e(seed);
+            std::vector<client> all;
+            std::vector<int> got(3);
+            std::vector<std::unique_ptr<running>> consumers, tasks;
+            bool over = false;
+            for (std::size_t i = 0; i < got.size(); ++i) {
+                all.push_back(e.client(calm()));
+                e.run(all[i].connected());
+            }
+            const work_queue q(all[1], "/q");
+            e.run(q.create());
+            const auto consume = [&](std::size_t i) -> asio::awaitable<void> {
+                const work_queue from(all[i], "/q");
+                auto body = [&, i](delivery&) -> asio::awaitable<void> {
+                    co_await sleep_for(30ms);
+                    ++got[i];
+                };
+                co_await from.consume(body);
+            };
+            for (std::size_t i = 0; i < got.size(); ++i)
+                consumers.push_back(std::make_unique<running>(e.get_executor(), consume(i)));
+            tasks.push_back(std::make_unique<running>(e.get_executor(), ail(e, all[0], how, over)));
+            constexpr int items = 300;
+            for (int i = 0; i < items; ++i) {
+                e.run(q.put("x"));
+                e.run_for(12ms);
+            }
+            e.run_for(10s);
+            INFO((how == ailment::is_far ? "far" : "cut often") << ", seed " << seed << ": the ailing one " << got[0]
+                                                                << ", the others " << got[1] << " and " << got[2]);
+            CHECK(got[0] + got[1] + got[2] == items);
+            CHECK(e.children("/q/entries").empty());
+            for (const int g : got) CHECK(g >= items / 15);
+            stop_all(e, over, tasks);
+            for (const auto& one : consumers) one->cancel();
+            for (const auto& one : consumers) e.run(one->end());
+            for (const client& zk : all) e.run(zk.close());
+        }
+}
+
+}  // namespace unequal_partners_tests
