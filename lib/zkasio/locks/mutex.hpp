@@ -24,10 +24,10 @@ public:
 ///
 /// Contenders queue as ephemeral-sequential children of `path`; the lowest owns the lock. A waiter watches only its
 /// predecessor, so one release wakes one contender. Strictly first come, first served, over all processes: a contender
-/// waits for one turn of each contender ahead of it, and for no other, however far or slow it is. A contender ahead that
-/// is cut off holds the others up until its session ends, after its session timeout. Contenders of one client hand over
-/// to each other without asking the servers. The nodes are those of Curator's InterProcessMutex: Java, Go and C++
-/// services can share one lock.
+/// waits for one turn of each contender ahead of it (one tenure of a cohort_mutex), and for no other, however far or
+/// slow it is. A contender ahead that is cut off holds the others up until its session ends, after its session timeout.
+/// Contenders of one client hand over to each other without asking the servers. The nodes are those of Curator's
+/// InterProcessMutex: Java, Go and C++ services can share one lock.
 ///
 /// Ownership is a lease: a paused holder can lose its session without noticing. Fence what you protect with
 /// lock_guard::token() or lock_guard::commit(), or run the work in with_lock(), which is cancelled on loss. If an
