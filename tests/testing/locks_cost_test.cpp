@@ -57,7 +57,7 @@ TEST_CASE("cost of a mutex: coroutines of one client ask two requests each", "[n
 }
 
 TEST_CASE("cost of a mutex: a crowd of processes, each of them watches its predecessor", "[numbers]") {
-    for (const std::size_t n : user_counts) {
+    for (const std::size_t n : {std::size_t{10}, std::size_t{100}, std::size_t{200}}) {  // 1000 take half a minute
         fake_ensemble e;
         std::vector<client> all = connected_clients(e, n);
         e.create("/locks/orders");
