@@ -14,9 +14,11 @@
 #include <chrono>
 #include <cstddef>
 #include <exception>
+#include <limits>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <vector>
 
 namespace ephemeral_budget_tests {
@@ -167,6 +169,151 @@ TEST_CASE("ephemeral budget: a create whose answer is lost counts until an answe
         co_await zk.remove("/d/" + there.names.at(0));
         co_await zk.create(path, "", numbered);
         co_await zk.close();
+    };
+    e.run(body);
+}
+
+TEST_CASE("ephemeral budget: a node counts until it is certain that it is gone, after a lost answer too") {
+    fake_ensemble e;
+    const client zk = e.client(with_budget(1000));
+    auto body = [&]() -> asio::awaitable<void> {
+        const create_options how = ephemeral();
+        const std::string name(500, 'n');
+        const auto is_full = [&]() -> asio::awaitable<bool> {
+            const std::error_code code = co_await code_of(zk.create("/y" + name, "", how));
+            if (!code) co_await zk.remove("/y" + name);
+            co_return code == errc::too_many_ephemerals;
+        };
+        // A removal that was applied.
+        co_await zk.create("/x" + name, "", how);
+        e.lose_answer(zk, "remove");
+        const std::error_code removed = co_await code_of(zk.remove("/x" + name));
+        CHECK(removed == condition::outcome_unknown);
+        co_await sleep_for(1s);
+        CHECK_FALSE(co_await is_full());
+        // A create that found another session's node.
+        e.create("/x" + name);
+        e.lose_answer(zk, "create");
+        const std::error_code existed = co_await code_of(zk.create("/x" + name, "", how));
+        CHECK(existed == condition::outcome_unknown);
+        co_await sleep_for(1s);
+        CHECK_FALSE(co_await is_full());
+        e.remove("/x" + name);
+        // A create that was applied.
+        e.lose_answer(zk, "create");
+        const std::error_code made = co_await code_of(zk.create("/x" + name, "", how));
+        CHECK(made == condition::outcome_unknown);
+        co_await sleep_for(1s);
+        CHECK(co_await is_full());
+        // The same path again, in one transaction.
+        co_await zk.multi(transaction().remove("/x" + name).create("/x" + name, "", how));
+        CHECK(co_await is_full());
+        co_await zk.multi(transaction().remove("/x" + name).create("/x" + name, "", how).remove("/x" + name));
+        CHECK_FALSE(co_await is_full());
+        co_await zk.close();
+    };
+    e.run(body);
+}
+
+TEST_CASE("ephemeral budget: nothing counts of what a server without a quorum refuses") {
+    fake_ensemble e;
+    const client zk = e.client(with_budget(1000).allow_read_only());
+    auto body = [&]() -> asio::awaitable<void> {
+        const create_options how = ephemeral();
+        const std::string name(500, 'n');
+        co_await zk.connected();
+        std::vector<running> all;
+        std::vector<std::error_code> told;
+        const auto one = [&]() -> asio::awaitable<void> {
+            const std::error_code code = co_await code_of(zk.create("/x" + name, "", how));
+            told.push_back(code);
+        };
+        e.lose_quorum(zk);
+        while (zk.state() == session_state::connected) co_await sleep_for(1ms);
+        all.emplace_back(e.get_executor(), one());
+        while (zk.state() != session_state::read_only) co_await sleep_for(10ms);
+        for (running& r : all) co_await r.end();
+        REQUIRE(told.size() == 1);
+        CHECK(told[0] == zk_errc::not_read_only);
+        e.let_in(zk);
+        co_await zk.connected();
+        const std::error_code code = co_await code_of(zk.create("/x" + name, "", how));
+        CHECK_FALSE(code);
+        co_await zk.close();
+    };
+    e.run(body);
+}
+
+TEST_CASE("ephemeral budget: without a limit") {
+    fake_ensemble e;
+    const client zk = e.client(with_budget(std::numeric_limits<std::size_t>::max()));
+    auto body = [&]() -> asio::awaitable<void> {
+        const create_options how = ephemeral();
+        co_await zk.create("/x", "", how);
+        const std::vector<step_result> done = co_await zk.multi(transaction().remove("/x").create("/y", "", how));
+        CHECK(done.size() == 2);
+        co_await zk.close();
+    };
+    e.run(body);
+}
+
+TEST_CASE("ephemeral budget: the nodes of contenders that an operator deletes do not count") {
+    fake_ensemble e;
+    const client zk = e.client(with_budget(8000)), other = e.client(with_budget(8000));
+    auto body = [&]() -> asio::awaitable<void> {
+        const mutex theirs(other, "/lock"), m(zk, "/lock");
+        lock_guard first = co_await theirs.acquire();
+        int got = 0;
+        const auto one = [&]() -> asio::awaitable<void> {
+            const lock_guard g = co_await m.acquire();
+            ++got;
+        };
+        std::vector<running> all;
+        for (int i = 0; i < 20; ++i) all.emplace_back(e.get_executor(), one());
+        for (int round = 0; round < 20; ++round) {
+            co_await sleep_for(1s);
+            for (const std::string& name : e.children("/lock"))
+                if (join_path("/lock", name) != first.path()) e.remove(join_path("/lock", name));
+        }
+        co_await sleep_for(1s);
+        CHECK(e.children("/lock").size() == 21);
+        const std::string long_name(4000, 'n');
+        const std::error_code code = co_await code_of(zk.create("/" + long_name, "", ephemeral()));
+        CHECK_FALSE(code);
+        co_await first.release();
+        for (running& r : all) co_await r.end();
+        CHECK(got == 20);
+        co_await zk.close();
+        co_await other.close();
+    };
+    e.run(body);
+}
+
+TEST_CASE("ephemeral budget: contenders beyond it wait, also when the connection breaks before any answer") {
+    fake_ensemble e;
+    const client zk = e.client(with_budget(8000)), other = e.client(with_budget(8000));
+    auto body = [&]() -> asio::awaitable<void> {
+        const mutex theirs(other, "/lock"), m(zk, "/lock");
+        lock_guard first = co_await theirs.acquire();
+        co_await zk.connected();
+        int got = 0;
+        const auto one = [&]() -> asio::awaitable<void> {
+            const lock_guard g = co_await m.acquire();
+            ++got;
+        };
+        e.lose_answer(zk, "create");  // the first one
+        std::vector<running> all;
+        for (int i = 0; i < 300; ++i) all.emplace_back(e.get_executor(), one());
+        co_await sleep_for(5s);
+        CHECK(bytes_below(e, "/lock") <= 6000 + contender_bytes + 10);
+        co_await first.release();
+        for (running& r : all) {
+            const std::exception_ptr failed = co_await r.end();
+            CHECK_FALSE(failed);
+        }
+        CHECK(got == 300);
+        co_await zk.close();
+        co_await other.close();
     };
     e.run(body);
 }

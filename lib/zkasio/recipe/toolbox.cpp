@@ -150,6 +150,12 @@ void toolbox::now_holds(const std::string& path) const {
     requests.tell_room();
 }
 
+void toolbox::is_gone(const std::string& path) const {
+    request_table& requests = there(on_.core_, "is_gone")->requests();
+    requests.ephemerals().gone(path);
+    requests.tell_room();
+}
+
 void toolbox::remove_orphans(std::string key, std::string directory,
                              std::function<bool(const std::string& name)> is_one) const {
     if (!on_.session_ || !on_.session_->resumed) return;

@@ -149,6 +149,8 @@ public:
     void when_room_changes(std::string directory, std::size_t path_bytes, std::function<void()> f) const;
     /// The contender with this node has the lock.
     void now_holds(const std::string& path) const;
+    /// Another client has removed this node.
+    void is_gone(const std::string& path) const;
 
     // ------------------------------------------------------------------------------- nodes of an earlier process
     // An orphan is an ephemeral node of a session of client_options::resume() that this process has not made. Nobody

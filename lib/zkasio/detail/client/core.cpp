@@ -244,6 +244,7 @@ void core::link_up() {
     holds_.connected(now);
     sessions_.publish_connected();
     requests_.feeds_connected();
+    requests_.ask_for_doubtful_nodes();
     schedule_flush();
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <iterator>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -40,6 +41,12 @@ std::size_t path_bytes(const create_request& c) noexcept {
 
 const std::string& path_of(const multi_op& op) {
     return std::visit([](const auto& o) -> const std::string& { return o.path; }, op);
+}
+
+// Otherwise an earlier operation, which was undone, may be why the node did not exist.
+bool is_first_of_path(const multi_request& m, std::size_t i) {
+    const auto last = m.ops.begin() + static_cast<std::ptrdiff_t>(i);
+    return std::none_of(m.ops.begin(), last, [&](const multi_op& op) { return path_of(op) == path_of(*last); });
 }
 
 }  // namespace
@@ -81,8 +88,10 @@ void ephemeral_budget::change(directory& in, F f) {
     moving_ += moves();
     moving_ -= did_move;
     if (d.nodes > 0) return;
-    if (const auto all = waiting_.find(name); all != waiting_.end())
-        first_.insert(first_.end(), all->second.size(), name);
+    if (const auto all = waiting_.find(name); all != waiting_.end()) {
+        auto entry = behind_.extract(all->second.front().ticket);
+        if (!entry.empty()) first_.insert(std::move(entry));
+    }
     has_news_ = true;
 }
 
@@ -102,13 +111,13 @@ bool ephemeral_budget::take_warning() noexcept {
 
 bool ephemeral_budget::has_room(const request& r) const {
     const std::size_t bytes = cost_of_creates(r);
-    return bytes == 0 || used_ + bytes <= limit_ + cost_of_removals(r);
+    return bytes == 0 || used_ + bytes - std::min(used_, cost_of_removals(r)) <= limit_;
 }
 
 bool ephemeral_budget::begin(const request& r, bool waits, share& its) {
     its = {0, nullptr, epoch_};
+    if (!has_room(r)) return false;
     const std::size_t bytes = cost_of_creates(r);
-    if (bytes > 0 && used_ + bytes > limit_ + cost_of_removals(r)) return false;
     if (!nodes_.empty())
         for_each_removal(r, [this](const std::string& path) {
             if (const auto at = nodes_.find(path); at != nodes_.end()) turn(at->second, use::leaves);
@@ -124,48 +133,63 @@ bool ephemeral_budget::begin(const request& r, bool waits, share& its) {
     return true;
 }
 
-void ephemeral_budget::end(const request& r, bool waits, share& its, const reply& a) {
+void ephemeral_budget::end(const request& r, bool waits, share& its, const reply& a, bool again) {
     const share was = std::exchange(its, {});
-    if (was.bytes > 0) {
-        if (was.epoch != epoch_) return;
-        // What exists, or may exist, is counted before the reservation goes: the directory is never without a node.
-        const auto* m = std::get_if<multi_request>(&r);
-        for_each_create(r, [&](const create_request& c, std::size_t i) {
-            directory& in = m ? directory_of(c.path) : *was.in;
-            if (!a.code) {
-                const bool is_named = m ? i < a.results.size() && !a.results[i].path.empty() : !a.path.empty();
-                exists(!is_named ? c.path : m ? a.results[i].path : a.path, in, waits ? use::waits : use::held);
-            } else if (a.sent && !is_sequential(c.mode)) {
-                exists(c.path, in, use::held);
-            } else if (a.sent) {
-                maybe_made_.emplace(c.path, cost_of(path_bytes(c)));
-                used_ += cost_of(path_bytes(c));
-                ++in.second.nodes;
+    const bool creates = was.bytes > 0;
+    if (creates && was.epoch != epoch_) return;
+    if (!creates && nodes_.empty() && maybe_made_.empty()) return;
+    // What exists, or may exist, is counted before the reservation goes: the directory is never without a node.
+    if (const auto* m = std::get_if<multi_request>(&r)) {
+        for (std::size_t i = 0; i < m->ops.size(); ++i) {
+            const multi_op& op = m->ops[i];
+            const multi_result* const told = i < a.results.size() ? &a.results[i] : nullptr;
+            if (const auto* c = std::get_if<create_request>(&op)) {
+                if (creates && is_ephemeral(c->mode))
+                    made_or_not(*c, directory_of(c->path), told ? told->path : std::string(), waits, a);
+                continue;
             }
-            change(in, [](usage& d) { --d.nodes; });
-            contenders_under_way_ -= waits;
-        });
-        release(was.bytes);
-    }
-    if (a.sent || (nodes_.empty() && maybe_made_.empty())) return;
-    if (std::holds_alternative<sync_request>(r)) {
+            if (a.code && told && told->code == zk_errc::no_node && is_first_of_path(*m, i)) gone(path_of(op));
+            if (const auto* d = std::get_if<remove_request>(&op)) removed_or_not(d->path, a, again);
+        }
+    } else if (const auto* c = std::get_if<create_request>(&r)) {
+        if (creates) made_or_not(*c, *was.in, a.path, waits, a);
+    } else if (const auto* d = std::get_if<remove_request>(&r)) {
+        if (a.code == zk_errc::no_node) gone(d->path);
+        removed_or_not(d->path, a, again);
+    } else if (a.sent) {
+        // no answer
+    } else if (std::holds_alternative<sync_request>(r)) {
         synced_ = synced_ || !a.code;
     } else if (const auto* l = std::get_if<children_request>(&r)) {
         if (!a.code && synced_) listed(l->path, a.children);
-    } else if (const auto* m = std::get_if<multi_request>(&r)) {
-        for_each_removal(r, [&](const std::string& path) { removed_or_not(path, a); });
-        for (std::size_t i = 0; a.code && i < std::min(m->ops.size(), a.results.size()); ++i)
-            if (a.results[i].code == zk_errc::no_node && !std::holds_alternative<create_request>(m->ops[i]))
-                gone(path_of(m->ops[i]));
-    } else if (const auto* d = std::get_if<remove_request>(&r)) {
-        removed_or_not(d->path, a);
-        if (a.code == zk_errc::no_node) gone(d->path);
     } else if (std::holds_alternative<get_request>(r) || std::holds_alternative<exists_request>(r)) {
-        const bool of_other = !a.code && a.stat.ephemeral_owner != session_;
-        if (of_other || a.code == zk_errc::no_node) gone(path_of(r));
+        found_or_not(path_of(r), a);
     } else if (const auto* s = std::get_if<set_request>(&r)) {
         if (a.code == zk_errc::no_node) gone(s->path);
     }
+    if (!creates) return;
+    const bool is_one = std::holds_alternative<create_request>(r);
+    for_each_create(r, [&](const create_request& c, std::size_t) {
+        change(is_one ? *was.in : directory_of(c.path), [](usage& d) { --d.nodes; });
+        contenders_under_way_ -= waits;
+    });
+    release(was.bytes);
+}
+
+// @param made the path in the answer; empty in the answers of servers before 3.5 to a transaction.
+void ephemeral_budget::made_or_not(const create_request& c, directory& in, const std::string& made, bool waits,
+                                   const reply& a) {
+    if (a.code && !a.sent) return;
+    if (!a.code) return exists(made.empty() ? c.path : made, in, waits ? use::waits : use::held);
+    synced_ = false;
+    if (!is_sequential(c.mode)) {
+        exists(c.path, in, waits ? use::waits : use::held);
+        return doubt(c.path);
+    }
+    maybe_made_.emplace(c.path, waits ? use::waits : use::held);
+    contenders_under_way_ += waits;
+    used_ += cost_of(path_bytes(c));
+    ++in.second.nodes;
 }
 
 void ephemeral_budget::count(usage& in, use of, int more) {
@@ -197,18 +221,32 @@ void ephemeral_budget::turn(node& n, use into) {
     has_news_ = true;
 }
 
-// A removal that is to be repeated still is one.
-void ephemeral_budget::removed_or_not(const std::string& path, const reply& a) {
+void ephemeral_budget::doubt(const std::string& path) {
+    if (nodes_.contains(path)) doubtful_.insert(path);
+}
+
+void ephemeral_budget::removed_or_not(const std::string& path, const reply& a, bool again) {
     if (!a.code) return gone(path);
     const auto at = nodes_.find(path);
-    if (at == nodes_.end() || at->second.of != use::leaves || a.code == condition::retryable) return;
+    if (again || at == nodes_.end() || at->second.of != use::leaves) return;
     turn(at->second, use::held);
+    if (a.sent) doubt(path);
+}
+
+// A server that has not synced may not know yet of a create that was lost.
+void ephemeral_budget::found_or_not(std::string_view path, const reply& a) {
+    const auto doubt = doubtful_.find(path);
+    if (doubt != doubtful_.end() && !synced_) return;
+    const bool of_other = !a.code && a.stat.ephemeral_owner != session_;
+    if (of_other || a.code == zk_errc::no_node) return gone(path);
+    if (doubt != doubtful_.end() && !a.code) doubtful_.erase(doubt);
 }
 
 void ephemeral_budget::gone(std::string_view path) {
     if (nodes_.empty()) return;
     const auto at = nodes_.find(path);
     if (at == nodes_.end()) return;
+    if (const auto doubt = doubtful_.find(path); doubt != doubtful_.end()) doubtful_.erase(doubt);
     const std::size_t bytes = cost_of(at->first.size());
     const node was = at->second;
     nodes_.erase(at);
@@ -225,20 +263,38 @@ bool ephemeral_budget::may_have_made(std::string_view path) const {
 
 // Which of the lost creates of sequential nodes have been applied: their paths are prefixes of names.
 void ephemeral_budget::listed(const std::string& parent, const std::vector<std::string>& names) {
-    for (auto it = maybe_made_.begin(); it != maybe_made_.end();) {
+    const std::string below = join_path(parent, "");
+    auto it = maybe_made_.lower_bound(below);
+    if (it == maybe_made_.end() || !it->first.starts_with(below)) return;
+    std::map<std::string, std::vector<std::string>> found;  // by prefix
+    std::string prefix;
+    for (const std::string& name : names) {
+        if (name.size() < sequence_digits) continue;
+        prefix.assign(below).append(name, 0, name.size() - sequence_digits);
+        if (!maybe_made_.contains(prefix)) continue;
+        std::string path = join_path(parent, name);
+        if (!nodes_.contains(path)) found[prefix].push_back(std::move(path));
+    }
+    while (it != maybe_made_.end() && it->first.starts_with(below)) {
         if (parent_path(it->first) != parent) {
             ++it;
             continue;
         }
-        const auto [prefix, bytes] = *it;
-        it = maybe_made_.erase(it);
-        for (const std::string& name : names) {
-            const std::string path = join_path(parent, name);
-            if (path.size() == prefix.size() + sequence_digits && path.starts_with(prefix))
-                exists(path, directory_of(path), use::held);
+        const std::size_t lost = maybe_made_.count(it->first);
+        const std::vector<std::string>& made = found[it->first];
+        if (made.size() > lost) {  // other sessions use the same names: it stays unknown
+            std::advance(it, lost);
+            continue;
         }
-        change(directory_of(prefix), [](usage& d) { --d.nodes; });
-        release(bytes);
+        for (std::size_t i = 0; i < lost; ++i) {
+            const auto [path, of] = *it;
+            it = maybe_made_.erase(it);
+            directory& in = directory_of(path);
+            if (i < made.size()) exists(made[i], in, of);
+            contenders_under_way_ -= of == use::waits;
+            change(in, [](usage& d) { --d.nodes; });
+            release(cost_of(path.size() + sequence_digits));
+        }
     }
 }
 
@@ -258,8 +314,10 @@ ephemeral_budget::room ephemeral_budget::for_contender(const std::string& name, 
 
 void ephemeral_budget::when_changed(std::string name, std::size_t path_bytes, std::function<void()> f) {
     const bool is_first = !is_used(name);
-    (is_first ? first_ : behind_).push_back(name);
-    waiting_[std::move(name)].push_back({path_bytes, std::move(f)});
+    const std::uint64_t ticket = ++last_ticket_;
+    std::deque<waiter>& all = waiting_[name];
+    all.push_back({path_bytes, ticket, std::move(f)});
+    if (all.size() == 1) (is_first ? first_ : behind_).emplace(ticket, std::move(name));
 }
 
 void ephemeral_budget::now_holds(const std::string& path) {
@@ -270,24 +328,25 @@ void ephemeral_budget::now_holds(const std::string& path) {
 void ephemeral_budget::call_waiting() {
     has_news_ = false;
     const std::uint64_t epoch = epoch_;
-    for (std::deque<std::string>* const all : {&first_, &behind_}) {
+    for (std::map<std::uint64_t, std::string>* const all : {&first_, &behind_}) {
         while (epoch == epoch_ && !all->empty()) {
-            const std::string name = all->front();
-            const auto at = waiting_.find(name);
-            if (at == waiting_.end()) {  // were called, from the other list
-                all->pop_front();
-                continue;
-            }
+            const std::string& name = all->begin()->second;
             if (all == &first_ && is_used(name)) {  // no longer the first ones
-                all->pop_front();
-                behind_.push_back(name);
+                behind_.insert(all->extract(all->begin()));
                 continue;
             }
-            if (for_contender(name, at->second.front().path_bytes) == room::later) break;
-            all->pop_front();
-            const std::function<void()> f = std::move(at->second.front().call);
-            at->second.pop_front();
-            if (at->second.empty()) waiting_.erase(at);
+            const auto at = waiting_.find(name);
+            std::deque<waiter>& its = at->second;
+            if (for_contender(name, its.front().path_bytes) == room::later) break;
+            const std::function<void()> f = std::move(its.front().call);
+            its.pop_front();
+            auto entry = all->extract(all->begin());
+            if (its.empty()) {
+                waiting_.erase(at);
+            } else {
+                entry.key() = its.front().ticket;
+                all->insert(std::move(entry));
+            }
             f();  // may call when_changed() and begin()
         }
     }
@@ -299,6 +358,7 @@ void ephemeral_budget::clear() {
     used_ = 0;
     nodes_.clear();
     maybe_made_.clear();
+    doubtful_.clear();
     directories_.clear();
     swept_ = 0;
     waiting_nodes_ = leaving_nodes_ = contenders_under_way_ = moving_ = 0;

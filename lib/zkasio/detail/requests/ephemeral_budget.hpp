@@ -8,9 +8,11 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 namespace zkasio::detail {
 
@@ -19,7 +21,8 @@ namespace zkasio::detail {
 /// lost. Pure bookkeeping, on the strand; the caller sends the requests.
 ///
 /// A node counts from the moment its create waits to be sent until its removal is answered, or until any answer or
-/// event says that the node is gone. A create whose outcome is unknown counts until an answer tells.
+/// event says that the node is gone. A node of a create or a removal whose outcome is unknown counts until an answer
+/// tells, which the next connection asks for: see doubtful(). Of sequential nodes, listings tell: see listed().
 ///
 /// A contender of a lock needs its node only to wait in the queue of the lock. Contenders behind another node of this
 /// session in the same directory leave a quarter of the budget to all other nodes: so a session whose contenders fill
@@ -57,13 +60,15 @@ public:
     /// the request removes. @param waits by a contender of a lock.
     bool begin(const request& r, bool waits, share& its);
     bool has_room(const request& r) const;
-    /// The request of begin() has ended.
-    void end(const request& r, bool waits, share& its, const reply& answer);
-    /// Sequential nodes whose creates were lost are searched for behind a sync() on the new connection.
+    /// The request of begin() has ended. @param again it will be sent once more, and end once more.
+    void end(const request& r, bool waits, share& its, const reply& answer, bool again);
+    /// What was lost is searched for behind a sync() on the new connection.
     void connected(std::int64_t session) noexcept {
         session_ = session;
         synced_ = false;
     }
+    /// The nodes of which it is unknown whether they exist: an exists() of each, behind a sync(), tells.
+    std::vector<std::string> doubtful() const { return {doubtful_.begin(), doubtful_.end()}; }
     void gone(std::string_view path);
     /// Whether this process has made the ephemeral node in this session, or may have.
     bool may_have_made(std::string_view path) const;
@@ -113,7 +118,10 @@ private:
     void exists(const std::string& path, directory& in, use of);
     void count(usage& in, use of, int more);
     void turn(node& n, use into);
-    void removed_or_not(const std::string& path, const reply& a);
+    void doubt(const std::string& path);
+    void made_or_not(const create_request& c, directory& in, const std::string& made, bool waits, const reply& a);
+    void removed_or_not(const std::string& path, const reply& a, bool again);
+    void found_or_not(std::string_view path, const reply& a);
     void listed(const std::string& parent, const std::vector<std::string>& names);
     void release(std::size_t bytes) noexcept;
 
@@ -121,18 +129,23 @@ private:
     std::size_t limit_;  // of this session
     std::size_t used_ = 0;
     by_path<node> nodes_;
-    std::multimap<std::string, std::size_t> maybe_made_;  // sequential creates of unknown outcome, by path
+    std::multimap<std::string, use> maybe_made_;  // sequential creates of unknown outcome, by path
+    std::set<std::string, std::less<>> doubtful_;
     by_path<usage> directories_;  // also those that have lost their last node: mostly they get another one soon
     std::size_t swept_ = 0;       // how many there were after the last removal of unused ones
-    std::size_t waiting_nodes_ = 0, leaving_nodes_ = 0, contenders_under_way_ = 0;
+    std::size_t waiting_nodes_ = 0, leaving_nodes_ = 0;
+    std::size_t contenders_under_way_ = 0;  // also those of maybe_made_
     std::size_t moving_ = 0;  // directories with waiting contenders none of which waits for this session
     struct waiter {
         std::size_t path_bytes = 0;
+        std::uint64_t ticket = 0;
         std::function<void()> call;
     };
     std::map<std::string, std::deque<waiter>> waiting_;  // by directory: locks of several kinds may be at one path
-    // The directories of waiting_, without and with a node of ours. Entries whose waiters have been called are skipped.
-    std::deque<std::string> first_, behind_;
+    // The directories of waiting_, each once, by the ticket of its first waiter: those without a node of ours, and
+    // those with one.
+    std::map<std::uint64_t, std::string> first_, behind_;
+    std::uint64_t last_ticket_ = 0;
     std::int64_t session_ = 0;
     std::uint64_t epoch_ = 1;
     bool synced_ = false, has_news_ = false, warned_ = false;

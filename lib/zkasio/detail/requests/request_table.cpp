@@ -117,9 +117,9 @@ bool request_table::take_room(entry& e) {
     return true;
 }
 
-void request_table::leave_room(entry& e, const reply& r) {
+void request_table::leave_room(entry& e, const reply& r, bool again) {
     if (!e.what) return;
-    ephemerals_.end(*e.what, e.of_contender, e.ephemerals, r);
+    ephemerals_.end(*e.what, e.of_contender, e.ephemerals, r, again);
     tell_room();
 }
 
@@ -129,6 +129,18 @@ void request_table::tell_room() {
         room_is_told_ = false;
         ephemerals_.call_waiting();
     });
+}
+
+void request_table::ask_for_doubtful_nodes() {
+    const std::vector<std::string> all = ephemerals_.doubtful();
+    const auto ask = [this](request what) {
+        command c;
+        c.what = std::move(what);
+        c.pinned = owner_.current_session();
+        submit(std::move(c), [](reply&&) {});  // leave_room() looks at the answer
+    };
+    if (!all.empty()) ask(sync_request{"/"});
+    for (const std::string& path : all) ask(exists_request{path});
 }
 
 void request_table::drop(entries::node_type node) noexcept {

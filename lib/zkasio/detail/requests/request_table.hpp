@@ -148,6 +148,8 @@ public:
     ephemeral_budget& ephemerals() noexcept { return ephemerals_; }
     /// Calls those that wait for room, in a turn of its own, if there may be some.
     void tell_room();
+    /// To be called when the session has a connection again.
+    void ask_for_doubtful_nodes();
 
     // ------------------------------------------------------------------------------------- watches of a connection
     node_feeds& feeds() noexcept { return feeds_; }
@@ -237,7 +239,7 @@ private:
     void no_longer_issued(const entry& e) noexcept;
     void drop(entries::node_type node) noexcept;
     bool take_room(entry& e);
-    void leave_room(entry& e, const reply& r);
+    void leave_room(entry& e, const reply& r, bool again = false);
     bool is_needed(op_id id, const entry& e);
     bool is_alone(const command& c) const;
     bool send(op_id id, entry& e);

@@ -82,8 +82,9 @@ void request_table::answered(op_id id, reply&& r) {
     const time_point now = clock::now();
     telemetry_.counters.bytes_received.add(size_of(r));
     owner_.request_answered(*e.what, r, e.sent, now);
-    leave_room(e, r);
-    if (repeats(e, r)) return send_again(std::move(node));
+    const bool again = repeats(e, r);
+    leave_room(e, r, again);
+    if (again) return send_again(std::move(node));
     conclude_auth(e, r);
     if (r.code == zk_errc::no_node && !link_.chroot().empty() && is_about_root(*e.what))
         r.data = "the chroot \"" + link_.chroot() + "\" does not exist: create it with a client that has none";

@@ -46,6 +46,7 @@ void request_table::refuse_read_only(op_id id) {
     r.code = zk_errc::not_read_only;
     r.data = owner_.read_only_server()->current_server() +
              " has no quorum, and only reads: wait for client::connected()";
+    leave_room(node.mapped(), r);
     finish(std::move(node.mapped()), std::move(r), clock::now());
     drop(std::move(node));
 }

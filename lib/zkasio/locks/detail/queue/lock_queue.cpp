@@ -210,6 +210,7 @@ void lock_queue::deleted(const contender_ptr& c) {
     order_.node_deleted(c->at);
     c->hold = session_hold();
     const std::string path = std::exchange(c->path, {});
+    if (!over_) tools_.is_gone(path);
     if (const auto lost = c->asked.lost) {  // G38: one of several locks
         lost->tell(path);
         return refuse(c, acquire_outcome::displaced);

@@ -1,0 +1,301 @@
+#include "support/catch.hpp"
+
+#include <zkasio/detail/requests/ephemeral_budget.hpp>
+#include <zkasio/error.hpp>
+#include <zkasio/path.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <deque>
+#include <map>
+#include <random>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace ephemeral_budget_units {
+
+using namespace zkasio;
+using namespace zkasio::detail;
+using room = ephemeral_budget::room;
+
+namespace {
+
+constexpr std::size_t chroot = 3;
+constexpr std::int64_t ours = 1, others = 2;
+
+create_request creating(std::string path, create_mode mode = create_mode::ephemeral) {
+    create_request c;
+    c.path = std::move(path);
+    c.mode = mode;
+    return c;
+}
+
+reply created_as(std::string path) {
+    reply r;
+    r.path = std::move(path);
+    return r;
+}
+
+const reply lost = [] {
+    reply r;
+    r.code = zk_errc::connection_loss;
+    r.sent = true;
+    return r;
+}();
+
+// A request from the moment when it waits to be sent.
+struct sent_request {
+    request what;
+    bool waits = false;
+    ephemeral_budget::share share;
+};
+
+bool begin(ephemeral_budget& b, sent_request& r) { return b.begin(r.what, r.waits, r.share); }
+void end(ephemeral_budget& b, sent_request& r, const reply& a) { b.end(r.what, r.waits, r.share, a, false); }
+void run(ephemeral_budget& b, request what, const reply& a, bool waits = false) {
+    sent_request r{std::move(what), waits, {}};
+    REQUIRE(begin(b, r));
+    end(b, r, a);
+}
+
+// The servers, as far as the nodes of "/d" and "/e" go.
+class few_servers {
+public:
+    reply apply(const request& r) {
+        if (const auto* c = std::get_if<create_request>(&r)) return create(*c);
+        if (const auto* d = std::get_if<remove_request>(&r)) return remove(d->path);
+        if (const auto* m = std::get_if<multi_request>(&r)) return apply_all(*m);
+        reply a;
+        if (const auto* x = std::get_if<exists_request>(&r)) {
+            const auto at = nodes.find(x->path);
+            if (at == nodes.end()) a.code = zk_errc::no_node;
+            if (at != nodes.end()) a.stat.ephemeral_owner = at->second;
+        } else if (const auto* l = std::get_if<children_request>(&r)) {
+            for (const auto& [path, owner] : nodes)
+                if (parent_path(path) == l->path) a.children.push_back(path.substr(l->path.size() + 1));
+        }
+        return a;
+    }
+    std::size_t bytes() const {
+        std::size_t all = 0;
+        for (const auto& [path, owner] : nodes) all += owner == ours ? path.size() + chroot + 4 : 0;
+        return all;
+    }
+    std::map<std::string, std::int64_t> nodes;
+
+private:
+    reply create(const create_request& c) {
+        char digits[16];
+        std::snprintf(digits, sizeof digits, "%010d", next_++);
+        const std::string path = is_sequential(c.mode) ? c.path + digits : c.path;
+        reply a;
+        if (nodes.emplace(path, ours).second)
+            a.path = path;
+        else
+            a.code = zk_errc::node_exists;
+        return a;
+    }
+    reply remove(const std::string& path) {
+        reply a;
+        if (nodes.erase(path) == 0) a.code = zk_errc::no_node;
+        return a;
+    }
+    reply apply_all(const multi_request& m) {
+        const auto before = nodes;
+        reply all;
+        all.results.resize(m.ops.size());
+        for (std::size_t i = 0; i < m.ops.size() && !all.code; ++i) {
+            reply one;
+            if (const auto* c = std::get_if<create_request>(&m.ops[i])) one = create(*c);
+            if (const auto* d = std::get_if<remove_request>(&m.ops[i])) one = remove(d->path);
+            all.results[i].code = all.code = one.code;
+            all.results[i].path = one.path;
+        }
+        if (!all.code) return all;
+        nodes = before;
+        for (multi_result& r : all.results) r.path.clear();
+        return all;
+    }
+    int next_ = 0;
+};
+
+}  // namespace
+
+TEST_CASE("ephemeral budget, histories: never less than what the servers have, and the same when all is answered",
+          "[ephemeral_budget]") {
+    std::size_t lost_requests = 0, full = 0;
+    for (std::uint64_t seed = 0; seed < 400; ++seed) {
+        INFO("seed " << seed);
+        std::mt19937_64 random(seed);
+        const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
+        few_servers servers;
+        ephemeral_budget budget(500, chroot, false);
+        budget.connected(ours);
+        std::deque<sent_request> under_way;
+        const auto ask = [&](request what, bool waits = false) {
+            sent_request r{std::move(what), waits, {}};
+            if (begin(budget, r))
+                under_way.push_back(std::move(r));
+            else
+                ++full;
+        };
+        const auto answer = [&] {
+            sent_request r = std::move(under_way.front());
+            under_way.pop_front();
+            end(budget, r, servers.apply(r.what));
+        };
+        const auto some_path = [&] { return (below(2) ? "/d/" : "/e/") + std::string(1, static_cast<char>('a' + below(4))); };
+        const auto some_node = [&] {
+            if (servers.nodes.empty() || below(4) == 0) return some_path();
+            return std::next(servers.nodes.begin(), static_cast<std::ptrdiff_t>(below(servers.nodes.size())))->first;
+        };
+        const auto some_create = [&] {
+            const bool numbered = below(2) == 0;
+            // An id makes it known whose node it is.
+            std::string path = numbered ? some_path() + std::to_string(random()) + "-" : some_path();
+            return creating(std::move(path), numbered ? create_mode::ephemeral_sequential : create_mode::ephemeral);
+        };
+        for (int step = 0; step < 300; ++step) {
+            switch (below(10)) {
+                case 0:
+                case 1:
+                case 2: ask(some_create(), below(2) == 0); break;
+                case 3:
+                case 4: ask(remove_request{some_node(), any_version}); break;
+                case 5: {
+                    multi_request m;
+                    for (std::size_t n = 1 + below(3); n > 0; --n) {
+                        if (below(2))
+                            m.ops.emplace_back(some_create());
+                        else
+                            m.ops.emplace_back(remove_request{some_node(), any_version});
+                    }
+                    ask(std::move(m));
+                    break;
+                }
+                case 6: servers.nodes.emplace(some_path(), others); break;
+                case 7:  // an operator, of which a watch tells
+                    if (under_way.empty()) {
+                        const std::string path = some_node();
+                        servers.nodes.erase(path);
+                        budget.gone(path);
+                    }
+                    break;
+                case 8:
+                    while (!under_way.empty()) answer();
+                    break;
+                case 9: {  // the connection breaks: the servers have done the first of what they were sent
+                    std::size_t done = below(under_way.size() + 1);
+                    for (; !under_way.empty(); under_way.pop_front()) {
+                        if (done > 0) servers.apply(under_way.front().what);
+                        done -= done > 0;
+                        end(budget, under_way.front(), lost);
+                        ++lost_requests;
+                    }
+                    budget.connected(ours);
+                    if (below(2)) ask(exists_request{some_node()});  // before the sync()
+                    const std::vector<std::string> doubtful = budget.doubtful();
+                    ask(sync_request{"/"});
+                    for (const std::string& path : doubtful) ask(exists_request{path});
+                    break;
+                }
+            }
+            CHECK(budget.bytes() >= servers.bytes());
+            CHECK(servers.bytes() <= 500);
+        }
+        while (!under_way.empty()) answer();
+        ask(sync_request{"/"});
+        ask(children_request{"/d"});
+        ask(children_request{"/e"});
+        while (!under_way.empty()) answer();
+        CHECK(budget.doubtful().empty());
+        CHECK(budget.bytes() == servers.bytes());
+    }
+    CHECK(lost_requests > 1000);
+    CHECK(full > 100);
+}
+
+TEST_CASE("ephemeral budget: contenders whose creates were lost may still leave", "[ephemeral_budget]") {
+    ephemeral_budget b(1000, 0, false);
+    b.connected(ours);
+    std::vector<sent_request> all;
+    for (int i = 0; b.for_contender("/lock", 7) == room::now; ++i)
+        REQUIRE(begin(b, all.emplace_back(
+                             sent_request{creating("/lock/" + std::to_string(i), create_mode::ephemeral_sequential), true, {}})));
+    REQUIRE(all.size() > 10);
+    CHECK(b.for_contender("/lock", 7) == room::later);
+    for (sent_request& r : all) end(b, r, lost);
+    CHECK(b.for_contender("/lock", 7) == room::later);
+    b.connected(ours);
+    run(b, sync_request{"/"}, reply());
+    reply names;
+    names.children.emplace_back("30000000000");
+    run(b, children_request{"/lock"}, names);
+    CHECK(b.nodes() == 1);
+    CHECK(b.for_contender("/lock", 7) == room::now);
+    // It waits for the lock, as the create did.
+    CHECK(b.for_contender("/other", 970) == room::later);
+    b.now_holds("/lock/30000000000");
+    CHECK(b.for_contender("/other", 970) == room::never);
+}
+
+TEST_CASE("ephemeral budget: of nodes that are named like lost ones, as many count as were lost", "[ephemeral_budget]") {
+    ephemeral_budget b(1000, 0, false);
+    b.connected(ours);
+    const request create = creating("/members/m-", create_mode::ephemeral_sequential);
+    run(b, create, lost);
+    const std::size_t one = b.bytes();
+    b.connected(ours);
+    reply names;
+    names.children = {"m-0000000001", "m-0000000002", "m-0000000003", "n", "other-0000000004"};
+    run(b, children_request{"/members"}, names);  // of a server that may not know
+    CHECK(b.bytes() == one);
+    run(b, sync_request{"/"}, reply());
+    run(b, children_request{"/members"}, names);
+    CHECK(b.bytes() == one);
+    names.children.erase(names.children.begin(), names.children.begin() + 2);
+    run(b, children_request{"/members"}, names);
+    CHECK(b.bytes() == one);
+    CHECK(b.nodes() == 1);
+    b.gone("/members/m-0000000003");
+    CHECK(b.bytes() == 0);
+}
+
+TEST_CASE("ephemeral budget: locks whose contenders have no room have their turns as they came", "[ephemeral_budget]") {
+    ephemeral_budget b(400, 0, false);
+    b.connected(ours);
+    // A lock of another client: our contenders fill three quarters.
+    std::vector<std::string> theirs;
+    while (b.for_contender("/x", 20) == room::now) {
+        const std::string path = "/x/" + std::to_string(10 + theirs.size()) + std::string(25, '-');
+        run(b, creating(path), created_as(path), true);
+        theirs.push_back(path);
+    }
+    std::vector<std::string> called;
+    std::size_t waits_for_a = 0;
+    const auto wait = [&](std::string name) { b.when_changed(name, 20, [&called, name] { called.push_back(name); }); };
+    wait("/x");
+    // A lock that is handed on in this process: each time it has no node of ours for a moment.
+    for (int i = 0; i < 100; ++i) {
+        const std::string path = "/a/" + std::to_string(i);
+        run(b, creating(path), created_as(path), true);
+        if (waits_for_a++ == 0) wait("/a");
+        if (i == 0) wait("/z");
+        run(b, remove_request{path, any_version}, reply());
+        b.call_waiting();
+        if (!called.empty() && called.back() == "/a") wait("/a");
+    }
+    const std::size_t before = called.size();
+    for (int i = 0; i < 4; ++i) run(b, remove_request{theirs.at(static_cast<std::size_t>(i)), any_version}, reply());
+    b.call_waiting();
+    REQUIRE(called.size() >= before + 1);
+    called.erase(called.begin(), called.begin() + static_cast<std::ptrdiff_t>(before));
+    const auto z = std::find(called.begin(), called.end(), "/z");
+    CHECK(z - called.begin() <= 2);
+}
+
+}  // namespace ephemeral_budget_units
