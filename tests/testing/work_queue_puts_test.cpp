@@ -1,5 +1,6 @@
 #include "support/catch.hpp"
 #include "support/test_client.hpp"
+#include "testing/steps.hpp"
 
 #include <zkasio/error.hpp>
 #include <zkasio/queues/work_queue.hpp>
@@ -135,6 +136,49 @@ TEST_CASE("work_queue: puts that travel together, cut, cancelled, and with lost 
         };
         e.run(body);
     }
+}
+
+TEST_CASE("work_queue: very many puts that wait for room, and receives, are cancelled one after another", "[numbers]") {
+    fake_ensemble e;
+    const client zk = e.client(patient());
+    auto body = [&]() -> asio::awaitable<void> {
+        constexpr std::size_t many = 10'000;
+        const work_queue full(zk, "/q", work_queue_options().most_items(1)), empty(zk, "/empty");
+        co_await full.put("first");
+        std::vector<outcome> told(many);
+        std::size_t received = 0;
+        const auto receive = [&]() -> asio::awaitable<void> {
+            const std::string item = co_await empty.take();
+            ++received;
+        };
+        std::vector<running> puts, takes;
+        for (std::size_t i = 0; i < many; ++i) {
+            puts.emplace_back(e.get_executor(), put(full, "item", told[i]));
+            takes.emplace_back(e.get_executor(), receive());
+        }
+        co_await sleep_for(1s);
+        const auto is_kept = [](std::size_t i) { return i == many / 2 || i == many - 1; };
+        for (std::size_t i = 0; i < many; ++i) {
+            if (is_kept(i)) continue;
+            puts[i].cancel();
+            takes[i].cancel();
+        }
+        co_await sleep_for(1s);
+        CHECK(std::none_of(told.begin(), told.end(), [](const outcome& o) { return o.done || o.unknown; }));
+        for (int i = 0; i < 2; ++i) {
+            const std::string item = co_await full.take();
+            CHECK(item == (i == 0 ? "first" : "item"));
+            co_await empty.put("item");
+        }
+        for (const std::size_t i : {many / 2, many - 1}) {
+            co_await puts[i].end();
+            co_await takes[i].end();
+            CHECK(told[i].done);
+        }
+        CHECK(received == 2);
+        co_await zk.close();
+    };
+    e.run(body);
 }
 
 }  // namespace work_queue_puts_tests

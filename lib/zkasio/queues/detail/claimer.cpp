@@ -49,6 +49,10 @@ std::shared_ptr<claimer> claimer::of(const session& on, const spec_ptr& what) {
 
 void claimer::enter(awaited_item_ptr consumer) {
     if (serve_taken(*consumer)) return;
+    if (consumers_.size() > 2 * swept_ + 64) {
+        std::erase_if(consumers_, [](const awaited_item_ptr& c) { return !c->is_waiting(); });
+        swept_ = consumers_.size();
+    }
     consumers_.push_back(std::move(consumer));
     begin();
 }
@@ -113,9 +117,15 @@ bool claimer::waits() noexcept {
     return false;
 }
 
-bool claimer::has_consumers() {
-    std::erase_if(consumers_, [](const awaited_item_ptr& c) { return !c->is_waiting(); });
+bool claimer::has_consumers() noexcept {
+    while (!consumers_.empty() && !consumers_.front()->is_waiting()) consumers_.pop_front();
     return !consumers_.empty();
+}
+
+std::size_t claimer::count_consumers(std::size_t most) const noexcept {
+    std::size_t n = 0;
+    for (auto it = consumers_.begin(); it != consumers_.end() && n < most; ++it) n += (*it)->is_waiting();
+    return n;
 }
 
 awaited_item_ptr claimer::next_consumer() {

@@ -105,7 +105,8 @@ private:
     bool serve_taken(awaited_item& consumer);
     static asio::awaitable<void> carry_over(session on, spec_ptr what, std::deque<std::string> taken);
 
-    bool has_consumers();
+    bool has_consumers() noexcept;
+    std::size_t count_consumers(std::size_t most) const noexcept;
     awaited_item_ptr next_consumer();
     void tell_impatient_ones();
     void fail_all(const std::exception_ptr& why) noexcept;
@@ -115,7 +116,8 @@ private:
     const receipts receipts_;
     const std::string id_;  // the data of claims, as kazoo's consumers write them
 
-    std::deque<awaited_item_ptr> consumers_;
+    std::deque<awaited_item_ptr> consumers_;  // also some that have left
+    std::size_t swept_ = 0;                   // how many there were after the last removal of these
     item_list free_;
     later_items later_;
     due_clock clock_;                                                       // of a layout whose names tell times

@@ -31,7 +31,7 @@ bool is_below(const std::string& path, const std::string& directory) {
 asio::awaitable<void> claimer::claim_some() {
     was_refused_ = false;
     step_aside();
-    std::vector<read_item> batch = co_await read_first(std::min(consumers_.size(), limit_.at_once()));
+    std::vector<read_item> batch = co_await read_first(count_consumers(limit_.at_once()));
     co_await set_aside(batch);
     if (!batch.empty() && !was_refused_ && has_consumers()) co_await try_claim(std::move(batch));
 }

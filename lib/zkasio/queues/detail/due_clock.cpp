@@ -43,6 +43,7 @@ asio::awaitable<server_time> due_clock::now() {
 }
 
 void due_clock::wake_at(server_time due, server_time now) {
+    if (on_.over()) return;
     timer_ = std::make_shared<asio::steady_timer>(on_.get_executor());
     timer_->expires_after(std::min<std::chrono::milliseconds>(due - now, longest_timer));
     // Destroying a timer that has just expired is too late to cancel its handler: hence the weak pointer.

@@ -40,6 +40,7 @@ asio::awaitable<void> later_items::move_due() {
         if (is_old_) co_await list();
         if (items_.empty()) co_return;
         const server_time now = co_await clock_.now();
+        if (on_.over()) co_return;  // forget() was called meanwhile
         if (now < items_.back().due) co_return clock_.wake_at(items_.back().due, now);
         const bool moved = co_await move_some(now);
         if (moved) continue;
@@ -136,6 +137,7 @@ asio::awaitable<bool> later_items::move_some(server_time now) {
         put_off(*failed, std::move(refused), now);
         co_return true;
     }
+    if (on_.over()) co_return false;
     if (!failed) items_.resize(items_.size() - moved);
     is_old_ = is_old_ || failed;
     if (failed) co_await create_directories(on_, what_);

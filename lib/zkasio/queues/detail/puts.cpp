@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdint>
 #include <deque>
 #include <exception>
 #include <memory>
@@ -107,6 +108,7 @@ struct waiting_put {
     const std::size_t items, most_items;
     const one_shot_event done;
     std::atomic<bool> has_left{false};
+    std::uint64_t number = 0;   // of the group: in the order in which they came
     std::exception_ptr failed;  // written before `done` is fired
 };
 using waiting_put_ptr = std::shared_ptr<waiting_put>;
@@ -143,14 +145,15 @@ public:
     }
 
     void wait_for_room(waiting_put_ptr p) {
+        p->number = ++last_number_;
         no_room_.push_back(std::move(p));
         if (!room_pauses_) ask();
     }
 
     /// A put does not wait for room any more.
     void left() noexcept {
-        const auto has_left = [](const waiting_put_ptr& p) { return p->has_left.load(); };
-        if (std::all_of(no_room_.begin(), no_room_.end(), has_left)) end_wait();
+        while (!no_room_.empty() && no_room_.front()->has_left) no_room_.pop_front();
+        if (no_room_.empty()) end_wait();
     }
 
     void session_over(std::error_code why) noexcept override {
@@ -171,7 +174,7 @@ private:
     }
 
     static asio::awaitable<void> ask_once(std::shared_ptr<put_group> self) {
-        const std::vector<waiting_put_ptr> asked(self->no_room_.begin(), self->no_room_.end());
+        const std::uint64_t last_asked = self->last_number_;
         std::optional<node_stat> found;
         std::exception_ptr failed;
         try {
@@ -183,13 +186,13 @@ private:
         if (failed)
             self->refuse_all(failed);
         else
-            self->admit(asked, found ? static_cast<std::size_t>(found->num_children) : 0);
+            self->admit(last_asked, found ? static_cast<std::size_t>(found->num_children) : 0);
     }
 
-    void admit(const std::vector<waiting_put_ptr>& asked, std::size_t there) {
+    void admit(std::uint64_t last_asked, std::size_t there) {
         bool is_full = false, has_admitted = false;
-        for (const waiting_put_ptr& p : asked) {
-            if (no_room_.empty() || no_room_.front() != p) break;  // the wait was ended meanwhile
+        while (!no_room_.empty() && no_room_.front()->number <= last_asked) {
+            const waiting_put_ptr p = no_room_.front();
             is_full = !p->has_left && there > 0 && there + p->items > p->most_items;
             if (is_full) break;
             no_room_.pop_front();
@@ -289,6 +292,7 @@ private:
     std::deque<load_ptr> waiting_;
     int under_way_ = 0;
     std::deque<waiting_put_ptr> no_room_;
+    std::uint64_t last_number_ = 0;
     std::optional<back_off> room_pauses_;  // while puts wait for room
     bool is_asking_ = false;
 };
