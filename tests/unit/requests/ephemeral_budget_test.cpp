@@ -148,7 +148,9 @@ TEST_CASE("ephemeral budget, histories: never less than what the servers have, a
             under_way.pop_front();
             end(budget, r, servers.apply(r.what));
         };
-        const auto some_path = [&] { return (below(2) ? "/d/" : "/e/") + std::string(1, static_cast<char>('a' + below(4))); };
+        const auto some_path = [&] {
+            return (below(2) ? "/d/" : "/e/") + std::string(1, static_cast<char>('a' + below(4)));
+        };
         const auto some_node = [&] {
             if (servers.nodes.empty() || below(4) == 0) return some_path();
             return std::next(servers.nodes.begin(), static_cast<std::ptrdiff_t>(below(servers.nodes.size())))->first;
@@ -223,9 +225,11 @@ TEST_CASE("ephemeral budget: contenders whose creates were lost may still leave"
     ephemeral_budget b(1000, 0, false);
     b.connected(ours);
     std::vector<sent_request> all;
-    for (int i = 0; b.for_contender("/lock", 7) == room::now; ++i)
-        REQUIRE(begin(b, all.emplace_back(
-                             sent_request{creating("/lock/" + std::to_string(i), create_mode::ephemeral_sequential), true, {}})));
+    for (int i = 0; b.for_contender("/lock", 7) == room::now; ++i) {
+        const std::string path = "/lock/" + std::to_string(i);
+        all.push_back({creating(path, create_mode::ephemeral_sequential), true, {}});
+        REQUIRE(begin(b, all.back()));
+    }
     REQUIRE(all.size() > 10);
     CHECK(b.for_contender("/lock", 7) == room::later);
     for (sent_request& r : all) end(b, r, lost);
@@ -243,7 +247,8 @@ TEST_CASE("ephemeral budget: contenders whose creates were lost may still leave"
     CHECK(b.for_contender("/other", 970) == room::never);
 }
 
-TEST_CASE("ephemeral budget: of nodes that are named like lost ones, as many count as were lost", "[ephemeral_budget]") {
+TEST_CASE("ephemeral budget: of nodes that are named like lost ones, as many count as were lost",
+          "[ephemeral_budget]") {
     ephemeral_budget b(1000, 0, false);
     b.connected(ours);
     const request create = creating("/members/m-", create_mode::ephemeral_sequential);
