@@ -171,6 +171,7 @@ void list_operations(token_list& all) {
     all.compiles<toolbox>("toolbox.hpp connected", [](auto& t) { return t.connected("", ""); });
     all.compiles<toolbox>("toolbox.hpp current_session", [](auto& t) { return t.current_session("", ""); });
     all.compiles<toolbox>("toolbox.hpp own_session", [](auto& t) { return t.own_session("", ""); });
+    all.compiles<toolbox>("toolbox.hpp orphan_at", [](auto& t) { return t.orphan_at("/a"); });
     all.compiles<toolbox>("toolbox.hpp multi_behind", [](auto& t) { return t.multi_behind({}, transaction(), ""); });
     all.compiles<toolbox>("toolbox.hpp find_protected", [](auto& t) { return t.find_protected("/a", ""); });
     all.compiles<toolbox>("toolbox.hpp find_all_protected", [](auto& t) { return t.find_all_protected("/a", {}); });
