@@ -88,6 +88,7 @@ void ephemeral_budget::change(directory& in, F f) {
     moving_ += moves();
     moving_ -= did_move;
     if (d.nodes > 0) return;
+    if (waiting_.empty()) return;
     if (const auto all = waiting_.find(name); all != waiting_.end()) {
         auto entry = behind_.extract(all->second.front().ticket);
         if (!entry.empty()) first_.insert(std::move(entry));
@@ -109,15 +110,15 @@ bool ephemeral_budget::take_warning() noexcept {
 
 // ------------------------------------------------------------------------------------------------ requests
 
-bool ephemeral_budget::has_room(const request& r) const {
-    const std::size_t bytes = cost_of_creates(r);
-    return bytes == 0 || used_ + bytes - std::min(used_, cost_of_removals(r)) <= limit_;
+bool ephemeral_budget::has_room(const request& r, std::size_t bytes) const {
+    if (bytes == 0 || used_ + bytes <= limit_) return true;
+    return used_ + bytes - std::min(used_, cost_of_removals(r)) <= limit_;
 }
 
 bool ephemeral_budget::begin(const request& r, bool waits, share& its) {
     its = {0, nullptr, epoch_};
-    if (!has_room(r)) return false;
     const std::size_t bytes = cost_of_creates(r);
+    if (!has_room(r, bytes)) return false;
     if (!nodes_.empty())
         for_each_removal(r, [this](const std::string& path) {
             if (const auto at = nodes_.find(path); at != nodes_.end()) turn(at->second, use::leaves);
@@ -246,7 +247,8 @@ void ephemeral_budget::gone(std::string_view path) {
     if (nodes_.empty()) return;
     const auto at = nodes_.find(path);
     if (at == nodes_.end()) return;
-    if (const auto doubt = doubtful_.find(path); doubt != doubtful_.end()) doubtful_.erase(doubt);
+    if (!doubtful_.empty())
+        if (const auto doubt = doubtful_.find(path); doubt != doubtful_.end()) doubtful_.erase(doubt);
     const std::size_t bytes = cost_of(at->first.size());
     const node was = at->second;
     nodes_.erase(at);

@@ -59,7 +59,7 @@ public:
     /// A request is about to be queued. Counts the nodes that it may create; false: there is no room, also with what
     /// the request removes. @param waits by a contender of a lock.
     bool begin(const request& r, bool waits, share& its);
-    bool has_room(const request& r) const;
+    bool has_room(const request& r) const { return has_room(r, cost_of_creates(r)); }
     /// The request of begin() has ended. @param again it will be sent once more, and end once more.
     void end(const request& r, bool waits, share& its, const reply& answer, bool again);
     /// What was lost is searched for behind a sync() on the new connection.
@@ -102,6 +102,7 @@ private:
     std::size_t cost_of(std::size_t path_bytes) const noexcept { return path_bytes + chroot_length_ + 4; }
     std::size_t cost_of_creates(const request& r) const;
     std::size_t cost_of_removals(const request& r) const;
+    bool has_room(const request& r, std::size_t bytes_of_creates) const;
     directory& directory_of(const std::string& path);
     template <class F>
     void change(directory& in, F f);
