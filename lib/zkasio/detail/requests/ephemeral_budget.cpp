@@ -81,15 +81,14 @@ bool ephemeral_budget::is_used(const std::string& name) const {
 // Keeps `moving_`, and what waits for a directory without a node of ours.
 template <class F>
 void ephemeral_budget::change(directory& in, F f) {
-    auto& [name, d] = in;
-    const auto moves = [&d = d] { return d.waiting > 0 && d.held == 0; };
+    usage& d = in.second;
+    const auto moves = [&d] { return d.waiting > 0 && d.held == 0; };
     const bool did_move = moves();
     f(d);
     moving_ += moves();
     moving_ -= did_move;
-    if (d.nodes > 0) return;
-    if (waiting_.empty()) return;
-    if (const auto all = waiting_.find(name); all != waiting_.end()) {
+    if (d.nodes > 0 || waiting_.empty()) return;
+    if (const auto all = waiting_.find(in.first); all != waiting_.end()) {
         auto entry = behind_.extract(all->second.front().ticket);
         if (!entry.empty()) first_.insert(std::move(entry));
     }
