@@ -9,8 +9,11 @@
 #include <zkasio/testing/fake_ensemble.hpp>
 
 #include <asio/awaitable.hpp>
+#include <asio/steady_timer.hpp>
+#include <asio/use_awaitable.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -48,8 +51,8 @@ void take_at_once(fake_ensemble& e, const std::vector<client>& all, std::uint32_
                   const slots_options& how, Take take_one) {
     std::vector<std::unique_ptr<running>> users;
     for (std::size_t i = 0; i < to.size(); ++i)
-        users.push_back(std::make_unique<running>(
-            e.get_executor(), take_one(slots(all[i % all.size()], path, numbers, how), to[i])));
+        users.push_back(std::make_unique<running>(e.get_executor(),
+                                                  take_one(slots(all[i % all.size()], path, numbers, how), to[i])));
     for (const auto& one : users) {
         const std::error_code code = e.run(one->code());
         CHECK_FALSE(code);
@@ -81,8 +84,8 @@ TEST_CASE("cost of slots: processes that start together, and need all numbers", 
         const cost c = meter.read();
         INFO(n << " processes: " << c);
         CHECK(different(held) == n);
-        CHECK(c.writes <= 8 * n);      // a create for each attempt; refused ones spread over 1, 4, 16 ... numbers
-        CHECK(c.listings <= 8 * n);    // one for each attempt
+        CHECK(c.writes <= 8 * n);    // a create for each attempt; refused ones spread over 1, 4, 16 ... numbers
+        CHECK(c.listings <= 8 * n);  // one for each attempt
         CHECK(c.requests <= 17 * n);
         CHECK(c.watches == static_cast<std::int64_t>(0));
         release_all(e, all, held);
@@ -103,7 +106,7 @@ TEST_CASE("cost of slots: processes that start together, with numbers that rest"
             const cost c = meter.read();
             INFO(n << " processes, " << (used_before ? "numbers were used before: " : "new numbers: ") << c);
             CHECK(different(held) == n);
-            CHECK(c.writes <= 16 * n);    // a transaction for each attempt, and one for the servers' time
+            CHECK(c.writes <= 16 * n);  // a transaction for each attempt, and one for the servers' time
             CHECK(c.listings <= 9 * n);
             CHECK(c.requests <= 40 * n);  // some records each, too
             release_all(e, all, held);
@@ -135,6 +138,56 @@ TEST_CASE("cost of slots: coroutines of one process do not refuse each other", "
             }
             close_all(e, all);
         }
+}
+
+// Of the coroutines of a client that wait, one asks the servers at a time.
+TEST_CASE("cost of slots: coroutines of few processes at fewer numbers, a constant for each grant",
+          "[slots][numbers]") {
+    for (const std::size_t processes : {1u, 2u})
+        for (const std::uint32_t numbers : {1u, 10u})
+            for (const bool rest : {false, true})
+                for (const std::size_t n : user_counts) {
+                    if (n > 100 && (processes > 1 || numbers > 1)) continue;  // takes seconds
+                    fake_ensemble e;
+                    std::vector<client> all = connected_clients(e, processes);
+                    e.create(path);
+                    const slots_options how = slots_options().quiet(rest ? 1ms : 0ms);
+                    std::set<std::uint32_t> held;
+                    std::size_t done = 0;
+                    const auto use = [&](slots from) -> asio::awaitable<void> {
+                        lock_guard guard = co_await from.acquire();
+                        CHECK(held.insert(*guard.slot()).second);
+                        asio::steady_timer timer(e.get_executor(), 10ms);
+                        co_await timer.async_wait(asio::use_awaitable);
+                        held.erase(*guard.slot());
+                        ++done;
+                    };
+                    const cost_meter meter(e);
+                    const auto begin = e.now();
+                    std::vector<std::unique_ptr<running>> users;
+                    for (std::size_t i = 0; i < n; ++i)
+                        users.push_back(std::make_unique<running>(e.get_executor(),
+                                                                  use(slots(all[i % processes], path, numbers, how))));
+                    for (const auto& one : users) {
+                        const std::error_code code = e.run(one->code());
+                        CHECK_FALSE(code);
+                    }
+                    for (const client& zk : all) e.run(zk.idle());
+                    const cost c = meter.read();
+                    INFO(n << " coroutines of " << processes << " processes at " << numbers << " numbers"
+                           << (rest ? ", rest: " : ": ") << c << ", " << (e.now() - begin).count() << " ns");
+                    CHECK(done == n);
+                    // A create, the watch of its node, a release in three requests; for each process that is woken, a
+                    // listing and a refused create, and another listing when the number is taken. Where numbers rest:
+                    // the servers' time, the record once more, and the waits for the end of a rest.
+                    const std::size_t looks = processes * n;
+                    CHECK(c.requests <= (rest ? 8 : 4) * n + 4 * looks + 20);
+                    CHECK(c.listings <= 3 * looks + 10);
+                    CHECK(c.writes <= (rest ? 4 : 2) * n + looks + 10);
+                    CHECK(c.watches == static_cast<std::int64_t>(0));
+                    CHECK(e.now() - begin <= (n / numbers + 2) * (10ms + (rest ? 9ms : 7ms)));
+                    close_all(e, all);
+                }
 }
 
 TEST_CASE("cost of slots: an acquire reads few records, however many numbers have rested", "[slots][numbers]") {

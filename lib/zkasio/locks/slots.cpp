@@ -31,37 +31,63 @@ slots_options& slots_options::quiet(any_duration d) {
     return *this;
 }
 
+namespace lock_detail {
+
+/// One listing of the directory, and what is not used up of it. Of contenders that wait one after another looks for a
+/// number, each where the one before has stopped.
+struct slot_search {
+    explicit slot_search(one_shot_event r) : released(std::move(r)) {}
+
+    const one_shot_event released;  ///< fires when this session has released a number since the listing
+    watch changes;                  ///< of the names since the listing; empty if not asked for
+    bool is_watched = false;
+    std::vector<free_slot> free;  ///< not looked at yet, from `at` on
+    std::size_t at = 0;
+    std::size_t most = 1;                          ///< how many records are read at once, the next time
+    std::vector<slot_offer> rested;                ///< have rested; the first is the last to be tried
+    std::optional<std::chrono::milliseconds> now;  ///< the servers' time, since the listing
+    std::optional<boot_clock::time_point> next;    ///< when another number has rested
+};
+
+}  // namespace lock_detail
+
 namespace {
 
 using claim_ptr = std::shared_ptr<lock_claim>;
-
-struct slot_listing {
-    std::vector<std::string> names;
-    watch changes;  // of the names; empty if not asked for
-};
+using search_ptr = std::shared_ptr<slot_search>;
 
 enum class look {
     once,
     and_watch
 };
 
-asio::awaitable<slot_listing> list_slots(session on, std::string path, look how) {
-    slot_listing seen;
-    if (how == look::once) {
-        seen.names = co_await children_if_any(on, std::move(path));
-        co_return seen;
-    }
+asio::awaitable<void> list_slots(session on, std::string path, slot_search& to, std::vector<std::string>& names) {
     for (;;) {
         std::optional<watched<node_children>> found = co_await if_exists(on.children_and_watch(path));
         if (found) {
-            seen.names = std::move(found->value.names);
-            seen.changes = std::move(found->changes);
-            co_return seen;
+            names = std::move(found->value.names);
+            to.changes = std::move(found->changes);
+            co_return;
         }
         watched<std::optional<node_stat>> directory = co_await on.exists_and_watch(path);
-        seen.changes = std::move(directory.changes);
-        if (!directory.value) co_return seen;
+        to.changes = std::move(directory.changes);
+        if (!directory.value) co_return;
     }
+}
+
+// @param refusals how often other clients were faster than the caller.
+asio::awaitable<search_ptr> begin_search(session on, slot_spec spec, std::shared_ptr<local_slots> local, look how,
+                                         unsigned refusals) {
+    const auto search = std::make_shared<slot_search>(local->next_release());
+    std::vector<std::string> names;
+    search->is_watched = how == look::and_watch;
+    if (search->is_watched)
+        co_await list_slots(on, spec.path, *search, names);
+    else
+        names = co_await children_if_any(on, spec.path);
+    search->free = free_slots(names, spec.n);
+    spread(search->free, refusals, local->random());
+    co_return search;
 }
 
 asio::awaitable<std::int64_t> create_node(session on, slot_spec spec, std::uint32_t number) {
@@ -113,119 +139,166 @@ asio::awaitable<claim_ptr> try_rested_slot(session on, slot_spec spec, slot_offe
 }
 
 // Completes when a child has come or gone, this session has released a number, or a number has rested.
-asio::awaitable<void> until_changed(const watch& children, one_shot_event released,
-                                    std::optional<std::chrono::milliseconds> next) {
-    std::function<asio::awaitable<void>()> wait = [&]() -> asio::awaitable<void> { co_await children.changed(); };
-    if (!next) {
-        co_await released.run_until(std::move(wait));
+asio::awaitable<void> until_changed(const slot_search& seen) {
+    std::function<asio::awaitable<void>()> wait = [&]() -> asio::awaitable<void> { co_await seen.changes.changed(); };
+    if (!seen.next) {
+        co_await seen.released.run_until(std::move(wait));
         co_return;
     }
+    const any_duration left = std::max(*seen.next - boot_clock::now(), boot_clock::duration::zero());
     try {
-        co_await timeout(*next, released.run_until(std::move(wait)));
+        co_await timeout(left, seen.released.run_until(std::move(wait)));
     } catch (const error& e) {
         if (e.code() != errc::timed_out) throw;
     }
 }
 
-struct slot_attempt {
-    slot_attempt() {}  // user-provided: see coroutine_safety.hpp
-    claim_ptr claim;
-    bool refused = false;                           // another client was faster
-    bool changed = false;                           // look again, after a pause
-    std::optional<std::chrono::milliseconds> next;  // until a number has rested
+struct found_slot {
+    found_slot() {}  // user-provided: see coroutine_safety.hpp
+    slot_offer offer;
+    std::shared_ptr<local_right> right;  // null: no number is free, or has rested
+    bool changed = false;                // look again, after a pause
 };
 
-asio::awaitable<slot_attempt> try_free_slots(session on, slot_spec spec, std::shared_ptr<local_slots> local,
-                                             std::vector<free_slot> free, boot_clock::time_point asked) {
-    slot_attempt result;
-    for (const free_slot& slot : free) {
-        std::shared_ptr<local_right> right = local->take(slot.number);
-        if (!right) continue;
-        slot_offer offer;
-        offer.number = slot.number;
-        result.claim = co_await try_slot(on, spec, offer, std::move(right), asked);
-        result.refused = !result.claim;
-        break;
+// The next number of those that nobody else has tried.
+found_slot next_of(std::vector<slot_offer>& offers, local_slots& local) {
+    found_slot found;
+    while (!found.right && !offers.empty()) {
+        found.offer = offers.back();
+        offers.pop_back();
+        found.right = local.take(found.offer.number);
     }
-    co_return result;
+    return found;
 }
 
-// Looks at the records of one number, then of two, four ... at once, until one of them has rested. A number that is
-// looked at alone, or as the first of several, is this contender's if it has rested: so contenders of one client look
-// at different ones.
-asio::awaitable<slot_attempt> try_rested_slots(session on, slot_spec spec, std::shared_ptr<local_slots> local,
-                                               std::vector<free_slot> free, boot_clock::time_point asked) {
-    slot_attempt result;
-    const auto wait_for = [&](std::chrono::milliseconds time) {
-        result.next = std::min(result.next.value_or(time), time);
+found_slot next_free(slot_search& search, local_slots& local) {
+    found_slot found;
+    while (!found.right && search.at < search.free.size()) {
+        found.offer.number = search.free[search.at++].number;
+        found.right = local.take(found.offer.number);
+    }
+    return found;
+}
+
+// Looks at the records of one number, then of two, four ... at once, until one of them has rested. The first number
+// that is looked at is this contender's if it has rested: so tries of one client look at different ones.
+asio::awaitable<found_slot> next_rested(session on, slot_spec spec, std::shared_ptr<local_slots> local,
+                                        search_ptr search) {
+    const auto wait_until = [&](boot_clock::time_point time) {
+        search->next = std::min(search->next.value_or(time), time);
     };
-    std::optional<std::chrono::milliseconds> now;
-    auto slot = free.begin();
     constexpr std::size_t most_at_once = 256;  // other requests of the client stand behind these reads
-    for (std::size_t most = 1; slot != free.end(); most = std::min(most * 2, most_at_once)) {
+    for (;;) {
+        found_slot found = next_of(search->rested, *local);
+        if (found.right) co_return found;
         std::vector<free_slot> looked_at;
         std::shared_ptr<local_right> right;
-        for (; slot != free.end() && looked_at.size() < most; ++slot) {
+        for (; search->at < search->free.size() && looked_at.size() < search->most; ++search->at) {
+            const free_slot& slot = search->free[search->at];
             if (!looked_at.empty() && !looked_at.back().used_before) break;  // that one may be had at once
-            const auto rest = slot->used_before ? local->rest_of(slot->number, boot_clock::now()) : std::nullopt;
-            if (rest) wait_for(std::chrono::ceil<std::chrono::milliseconds>(*rest));
-            if (!rest && !right) right = local->take(slot->number);
-            if (!rest && right) looked_at.push_back(*slot);
+            const auto now = boot_clock::now();
+            const auto rest = slot.used_before ? local->rest_of(slot.number, now) : std::nullopt;
+            if (rest) wait_until(now + *rest);
+            if (!rest && !right) right = local->take(slot.number);
+            if (!rest && right) looked_at.push_back(slot);
         }
-        if (looked_at.empty()) break;
+        if (looked_at.empty()) co_return found;
+        search->most = std::min(2 * search->most, most_at_once);
         const std::uint32_t first = looked_at.front().number;
-        const slot_offers offers = co_await rested_slots(on.patient(), spec, local, std::move(looked_at), now);
-        if (offers.next && *offers.next > std::chrono::milliseconds(0)) wait_for(*offers.next);
-        for (const slot_offer& offer : offers.now) {
-            if (offer.number != first) right = local->take(offer.number);
-            if (!right) continue;
-            result.claim = co_await try_rested_slot(on, spec, offer, std::move(right), asked, result.changed);
-            result.refused = !result.claim;
-            co_return result;
-        }
+        slot_offers offers = co_await rested_slots(on, spec, local, std::move(looked_at), search->now);
         if (offers.next == std::chrono::milliseconds(0)) {
-            result.refused = result.changed = true;
-            break;
+            found.changed = true;
+            co_return found;
+        }
+        if (offers.next) wait_until(boot_clock::after(any_duration(*offers.next)));
+        search->rested.assign(offers.now.rbegin(), offers.now.rend());
+        if (!search->rested.empty() && search->rested.back().number == first) {
+            found.offer = search->rested.back();
+            found.right = std::move(right);
+            search->rested.pop_back();
+            co_return found;
         }
     }
-    co_return result;
+}
+
+asio::awaitable<found_slot> next_slot(session on, slot_spec spec, std::shared_ptr<local_slots> local,
+                                      search_ptr search) {
+    if (spec.rests()) co_return co_await next_rested(on, spec, local, search);
+    co_return next_free(*search, *local);
+}
+
+void remove_orphans(const session& on, const slot_spec& spec) {
+    toolbox(on).remove_orphans("slots " + spec.path, spec.path,
+                               [n = spec.n](const std::string& name) { return slot_of(name, n).has_value(); });
+}
+
+asio::awaitable<claim_ptr> try_found(session on, slot_spec spec, found_slot found, boot_clock::time_point asked,
+                                     bool& changed) {
+    if (spec.rests()) co_return co_await try_rested_slot(on, spec, found.offer, std::move(found.right), asked, changed);
+    co_return co_await try_slot(on, spec, found.offer, std::move(found.right), asked);
 }
 
 // Null: all numbers are held, or rest.
-asio::awaitable<claim_ptr> contend_for_slot(session on, slot_spec spec, if_contended when_contended) {
+asio::awaitable<claim_ptr> try_slots(session on, slot_spec spec) {
     const boot_clock::time_point asked = boot_clock::now();
     const session waits = on.patient();
     const std::shared_ptr<local_slots> local = co_await local_slots::of(on, spec.path);
     back_off pauses = toolbox(on).make_back_off();
     unsigned refusals = 0;
     for (bool second_look = false;;) {
-        const one_shot_event released = local->next_release();
-        const bool waiting = second_look && when_contended == if_contended::wait;
-        const slot_listing seen = co_await list_slots(waits, spec.path, waiting ? look::and_watch : look::once);
-        std::vector<free_slot> free = free_slots(seen.names, spec.n);
-        spread(free, refusals, local->random());
-        slot_attempt attempt;
-        if (spec.rests())
-            attempt = co_await try_rested_slots(on, spec, local, std::move(free), asked);
-        else
-            attempt = co_await try_free_slots(on, spec, local, std::move(free), asked);
-        if (attempt.claim) co_return attempt.claim;
-        if (attempt.refused) {
-            ++refusals;
-            if (attempt.changed) co_await pauses.pause();
+        const search_ptr search = co_await begin_search(waits, spec, local, look::once, refusals);
+        found_slot found = co_await next_slot(waits, spec, local, search);
+        bool changed = found.changed;
+        if (found.right) {
+            const claim_ptr claim = co_await try_found(on, spec, std::move(found), asked, changed);
+            if (claim) co_return claim;
+        } else if (!changed) {
+            remove_orphans(on, spec);
+            if (second_look) co_return nullptr;
+            second_look = true;
+            co_await waits.sync(spec.path);  // a server that lags behind still shows what is gone
             continue;
         }
-        toolbox(on).remove_orphans("slots " + spec.path, spec.path,
-                                   [n = spec.n](const std::string& name) { return slot_of(name, n).has_value(); });
-        if (waiting) {
-            co_await until_changed(seen.changes, released, attempt.next);
-            refusals = 0;
-        } else if (second_look) {
-            co_return nullptr;
-        } else if (when_contended == if_contended::give_up) {
-            co_await waits.sync(spec.path);  // a server that lags behind still shows what is gone
+        ++refusals;
+        if (changed) co_await pauses.pause();
+    }
+}
+
+asio::awaitable<claim_ptr> wait_for_slot(session on, slot_spec spec) {
+    const boot_clock::time_point asked = boot_clock::now();
+    const session waits = on.patient();
+    const std::shared_ptr<local_slots> local = co_await local_slots::of(on, spec.path);
+    local_slots::place place(local);
+    back_off pauses = toolbox(on).make_back_off();
+    unsigned refusals = 0;
+    for (;;) {
+        search_ptr search = co_await place.turn();
+        look how = search ? look::and_watch : look::once;  // with a search that is used up, a wait is likely
+        found_slot found;
+        while (!found.right) {
+            if (!search) search = co_await begin_search(waits, spec, local, how, refusals);
+            found = co_await next_slot(waits, spec, local, search);
+            if (found.right) break;
+            if (found.changed) {
+                ++refusals;
+                co_await pauses.pause();
+            } else {
+                remove_orphans(on, spec);
+                if (search->is_watched) {
+                    co_await until_changed(*search);
+                    refusals = 0;
+                }
+                how = look::and_watch;
+            }
+            search.reset();
         }
-        second_look = true;
+        local->want(found.offer.number);  // the next contender does not look at it
+        place.pass_turn(std::move(search));
+        bool changed = false;
+        const claim_ptr claim = co_await try_found(on, spec, std::move(found), asked, changed);
+        if (claim) co_return claim;
+        ++refusals;
+        if (changed) co_await pauses.pause();
     }
 }
 
@@ -234,7 +307,11 @@ asio::awaitable<std::optional<lock_guard>> take_slot(client zk, slot_spec spec, 
     refuse_owner(how, spec.path, "no lock_owner can hold numbers: each guard has one of its own");
     const session on = co_await toolbox(zk).current_session("acquire", spec.path);
     for (;;) {
-        const claim_ptr claim = co_await contend_for_slot(on, spec, when_contended);
+        claim_ptr claim;
+        if (when_contended == if_contended::wait)
+            claim = co_await wait_for_slot(on, spec);
+        else
+            claim = co_await try_slots(on, spec);
         bool over = !claim;
         if (!over) over = co_await wait_until_covered(claim);
         if (over) co_return to_guard(claim, zk);

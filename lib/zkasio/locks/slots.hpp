@@ -29,6 +29,9 @@ public:
     /// whose writes tell the servers' time. An acquire looks at the free numbers from the lowest on, until it finds one
     /// that was never held or has rested: it reads the used-nodes of one, then of two, four ... at a time, in as many
     /// round trips. A client reads the used-node of a number that rests once for each rest.
+    ///
+    /// A rest begins when the release has reached the servers: a try_acquire() soon after gets another number, or
+    /// nothing, however short the rest is.
     slots_options& quiet(any_duration d);
 
     std::chrono::milliseconds quiet() const noexcept { return quiet_; }
@@ -45,14 +48,21 @@ private:
 /// the guard is held(), in with_lock() say; slots_options::quiet() keeps a distance between two holders. Other children
 /// of the directory, and numbers from n on, are ignored.
 ///
-/// Not fair: the first acquire that finds a free number has it, and the others look for another one; a number that
-/// becomes free wakes all waiting processes. An acquire to which other clients were faster tries a number at random
-/// among the lowest 4 that are free, then among the lowest 16, 64 ...: so n processes that start together need about
-/// n log n writes in all, and some of them get higher numbers although lower ones are free. try_acquire() returns
-/// nothing only if it has found no number that it may have. Without quiet(), an acquire takes two round trips. commit()
-/// is refused, and a release first looks whose node it is,
-/// as those of an unfair_mutex. When a guard loses its number while the session lives, the number is given back; while
-/// a body runs under that guard, no other acquire of this client gets the number.
+/// Not fair among processes: the first acquire that finds a free number has it, and the others look for another one; a
+/// number that becomes free wakes all waiting processes. An acquire to which other clients were faster tries a number
+/// at random among the lowest 4 that are free, then among the lowest 16, 64 ...: so n processes that start together
+/// need about n log n writes in all, and some of them get higher numbers although lower ones are free. Without quiet(),
+/// an acquire takes two round trips.
+///
+/// Coroutines of one client that wait stand in line: the first of them asks the servers, and hands on what else it has
+/// found. So a change costs each process at most three listings, and one write for each number that it tries, however
+/// many coroutines wait. Whoever is first has to be resumed for that: on an executor that stands still, it keeps those
+/// behind it waiting. try_acquire() does not stand in line, and returns nothing only if it has found no number that it
+/// may have.
+///
+/// commit() is refused, and a release first looks whose node it is, as those of an unfair_mutex. When a guard loses its
+/// number while the session lives, the number is given back; while a body runs under that guard, no other acquire of
+/// this client gets the number.
 ///
 /// acquire() also fails with errc::invalid_argument for an owner(): each guard has a number of its own.
 /// acquire_options::on_position() has no effect. Copies name the same slots.

@@ -18,13 +18,44 @@
 
 namespace zkasio::lock_detail {
 
-/// The numbers of one `slots` that contenders of one session hold, try to get, or have not given back yet. From any
-/// thread.
+struct slot_search;
+
+/// What the contenders of one session for the numbers of one `slots` share: which numbers they hold, try to get, or
+/// have not given back yet, and the line of those that wait. From any thread.
 class local_slots final : public session_local, public std::enable_shared_from_this<local_slots> {
 public:
-    explicit local_slots(const session& on) : random_(static_cast<std::uint64_t>(on.id())), change_(on, mutex_) {}
+    explicit local_slots(const session& on)
+        : on_(on), random_(static_cast<std::uint64_t>(on.id())), change_(on, mutex_) {}
 
     static asio::awaitable<std::shared_ptr<local_slots>> of(session on, std::string path);
+
+    /// A contender's place in the line. One contender at a time has the turn: it asks the servers which numbers are
+    /// free, and waits for changes. So a change costs one listing and one try for each free number, however many
+    /// contenders wait.
+    class place {
+    public:
+        /// The last one.
+        explicit place(std::shared_ptr<local_slots> of);
+        place(const place&) = delete;
+        place& operator=(const place&) = delete;
+        /// Leaves the line.
+        ~place() { pass_turn(nullptr); }
+
+        /// *Completes when* no contender has the turn that came earlier: with what is left of its search; null when
+        /// there is nothing. Until pass_turn(), the turn is this contender's.
+        /// *Fails with* errc::session_expired or errc::client_closed.
+        asio::awaitable<std::shared_ptr<slot_search>> turn();
+        /// Gives the turn, and what is left of the search, to the next contender. This one may ask for a turn again, at
+        /// its old place.
+        void pass_turn(std::shared_ptr<slot_search> left) noexcept;
+
+    private:
+        static asio::awaitable<std::shared_ptr<slot_search>> wait_for_turn(std::shared_ptr<local_slots> of,
+                                                                           std::uint64_t number);
+
+        const std::shared_ptr<local_slots> of_;
+        const std::uint64_t number_;
+    };
 
     /// The right to try, and to hold, this number. Null while another contender has it.
     std::shared_ptr<local_right> take(std::uint32_t number);
@@ -34,19 +65,29 @@ public:
     std::optional<boot_clock::duration> rest_of(std::uint32_t number, boot_clock::time_point now);
     /// The next random number. The same ones for the same session: so that a simulation can be repeated.
     std::uint64_t random() noexcept;
-    /// Fires when a number is released that take() has refused.
+    /// The release of a taken number fires next_release(), also if take() does not refuse it until then.
+    void want(std::uint32_t number);
+    /// Fires when a number is released that take() has refused, or that is wanted.
     one_shot_event next_release() { return change_.next(); }
 
-    void session_over(std::error_code) noexcept override {}
+    void session_over(std::error_code why) noexcept override;
 
 private:
     class right;
 
+    const session on_;
     std::mutex mutex_;
-    std::map<std::uint32_t, bool> taken_;  // guarded by the mutex; true: take() has refused the number
+    std::map<std::uint32_t, bool> taken_;                    // guarded by the mutex; true: wanted
     std::map<std::uint32_t, boot_clock::time_point> rests_;  // guarded by the mutex
     std::uint64_t random_;                                   // guarded by the mutex
     change_event change_;
+
+    // All guarded by the mutex.
+    std::uint64_t places_ = 0;                         // that were ever taken
+    std::map<std::uint64_t, one_shot_event> waiting_;  // for their turn
+    std::optional<std::uint64_t> turn_;                // whose it is
+    std::shared_ptr<slot_search> left_;                // for the one whose turn it is
+    std::error_code over_;
 };
 
 }  // namespace zkasio::lock_detail
