@@ -121,7 +121,8 @@ public:
     /// *Completes when* the body does, with what the body returns, unless the body was cancelled for such a reason.
     /// *Fails with* errc::session_expired after such a cancellation, when the body has really ended; with
     /// errc::client_closed if the client was closed, errc::forked in a child process. If the body has thrown more than
-    /// a cancellation, its exception is nested in this error.
+    /// a cancellation, its exception is nested in this error. If it has ended with an error with
+    /// error::outcome_unknown(), this error has it, too.
     /// *Lifetime* of the body: see kept_body.hpp.
     template <class Body>
     asio::awaitable<detail::body_value<Body, const session&>> with_session(Body&& body) const {

@@ -4,6 +4,7 @@
 #include <zkasio/printable.hpp>
 
 #include <asio/error.hpp>
+#include <asio/multiple_exceptions.hpp>
 
 #include <exception>
 #include <utility>
@@ -166,6 +167,15 @@ const std::error_category& zookeeper_category() noexcept { return zookeeper_inst
 const std::error_category& zkasio_category() noexcept { return zkasio_instance.category; }
 const std::error_category& condition_category() noexcept { return condition_instance.category; }
 
+namespace {
+
+bool nested_leaves_outcome_unknown(const std::exception& e) noexcept {
+    const auto* const outer = dynamic_cast<const std::nested_exception*>(&e);
+    return outer && leaves_outcome_unknown(outer->nested_ptr());
+}
+
+}  // namespace
+
 error::error(std::error_code code, std::string_view operation, std::string_view path, std::string_view hint,
              bool outcome_unknown)
     : std::system_error(code),
@@ -173,7 +183,28 @@ error::error(std::error_code code, std::string_view operation, std::string_view 
                                               compose(code, operation, path, hint, outcome_unknown)})),
       outcome_unknown_(outcome_unknown) {}
 
+bool leaves_outcome_unknown(const std::exception_ptr& thrown) noexcept {
+    try {
+        if (thrown) std::rethrow_exception(thrown);
+    } catch (const error& e) {
+        return e.outcome_unknown() || nested_leaves_outcome_unknown(e);
+    } catch (const asio::multiple_exceptions& both) {
+        return leaves_outcome_unknown(both.first_exception());
+    } catch (const std::exception& e) {
+        return nested_leaves_outcome_unknown(e);
+    } catch (...) {
+    }
+    return false;
+}
+
+error with_outcome_unknown(const error& e, std::string_view hint) {
+    const std::string before = e.hint().empty() ? std::string() : e.hint() + "; ";
+    return error(e.code(), e.operation(), e.path(), before + std::string(hint), true);
+}
+
 void throw_with_body_failure(error e, std::exception_ptr body) {
+    if (!e.outcome_unknown() && leaves_outcome_unknown(body))
+        e = with_outcome_unknown(e, "a write of the body was under way");
     if (!body || detail::is_cancellation(body)) throw std::move(e);
     try {
         std::rethrow_exception(std::move(body));

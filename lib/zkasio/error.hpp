@@ -102,7 +102,10 @@ public:
     const std::string& hint() const noexcept { return text_->hint; }
 
     /// True when a write had been sent and its answer was not seen (connection lost, or the caller cancelled the wait):
-    /// the write may or may not have been applied.
+    /// the write may or may not have been applied. Also true for the error of a function that has cancelled a body with
+    /// such a write: with_lock(), lock_guard::run(), client::with_session(), double_barrier::run(), delivery::run(),
+    /// with_task_scope(), timeout(). That error names the reason for the cancellation (errc::lock_lost,
+    /// errc::session_expired ...), and its hint says that a write of the body was under way.
     bool outcome_unknown() const noexcept { return outcome_unknown_; }
 
 private:
@@ -115,8 +118,16 @@ private:
 
 // ---------------------------------------------------------------------------------------- for writers of recipes
 
-/// Throws `e`. If the exception `body` is more than a cancellation, it is nested in `e` (std::nested_exception), where
-/// std::rethrow_if_nested() finds it. @param body null: the body has ended without an exception.
+/// Whether `thrown`, or an exception that is nested in it, is an error with outcome_unknown(). False for null.
+ZKASIO_EXPORT bool leaves_outcome_unknown(const std::exception_ptr& thrown) noexcept;
+
+/// The error `e` with outcome_unknown(), for a caller that does not see the exception of the interrupted write itself.
+/// @param hint follows the hint of `e`: whose write it was.
+ZKASIO_EXPORT error with_outcome_unknown(const error& e, std::string_view hint);
+
+/// Throws `e`, with outcome_unknown() if a write of the body may have been applied. If the exception `body` is more
+/// than a cancellation, it is nested in `e` (std::nested_exception), where std::rethrow_if_nested() finds it.
+/// @param body null: the body has ended without an exception.
 [[noreturn]] ZKASIO_EXPORT void throw_with_body_failure(error e, std::exception_ptr body);
 
 /// In a catch block around a wait that knows neither the waiting operation nor its path: throws an error with the same

@@ -44,6 +44,7 @@ struct detail::session_loop_state {
     std::shared_ptr<const void> stopping;  // work in the background, once the loop was told to stop
     session_body body;
     std::exception_ptr failed;  // the error that has ended the loop; null after stop() or the body's return
+    bool outcome_unknown = false;  // of a write of the body, as it has ended last
     one_shot_ptr stop = std::make_shared<one_shot_state>(), ended = std::make_shared<one_shot_state>();
 };
 
@@ -105,6 +106,7 @@ asio::awaitable<void> run_in_sessions(loop_ptr loop) {
             failed = std::current_exception();
         }
         if (!failed) co_return;
+        loop->outcome_unknown = leaves_outcome_unknown(failed);
         if (!is_to_be_repeated(failed, record->over)) std::rethrow_exception(failed);
         if (record->over) continue;
         if (boot_clock::now() - began > std::chrono::milliseconds(record->timeout_ms)) pauses.reset();
@@ -114,6 +116,18 @@ asio::awaitable<void> run_in_sessions(loop_ptr loop) {
 
 std::exception_ptr refusal_of(const core& core) {
     return std::make_exception_ptr(error(core.forked() ? errc::forked : errc::client_closed, operation_of_loop));
+}
+
+// The end of the session or of the client, with the outcome of what the last body has written.
+std::exception_ptr with_outcome_of_body(const std::exception_ptr& why, const session_loop_state& loop) {
+    try {
+        if (why && loop.outcome_unknown) std::rethrow_exception(why);
+    } catch (const error& e) {
+        if (e.code() == condition::session_ended)
+            return std::make_exception_ptr(error(e.code(), e.operation(), e.path(), e.hint(), true));
+    } catch (...) {
+    }
+    return why;
 }
 
 // Cancelled by the core when the client is closed, and in a child process.
@@ -137,7 +151,7 @@ asio::awaitable<void> run_loop(loop_ptr loop) {
         co_return;
     }
     const bool by_core = loop->core->forked() || loop->core->is_closing();
-    loop->end(cancelled && by_core ? refusal_of(*loop->core) : failed);
+    loop->end(with_outcome_of_body(cancelled && by_core ? refusal_of(*loop->core) : failed, *loop));
     if (failed) std::rethrow_exception(failed);
 }
 

@@ -86,7 +86,8 @@ public:
     /// Enters, runs `body(entry)`, a coroutine, leaves, and returns the result of the body when all have left. If the
     /// session is lost while the body runs, the body receives a terminal cancellation; when the body has really ended,
     /// run() throws errc::lock_lost, in which an exception of the body that is more than a cancellation is nested
-    /// (std::nested_exception). If the body throws, the member leaves in the background. A body may call leave().
+    /// (std::nested_exception), with error::outcome_unknown() as in lock_guard::run(). If the body throws, the member
+    /// leaves in the background. A body may call leave().
     /// *Fails with* the errors of enter() and barrier_entry::leave(), errc::lock_lost, and the exception of the body.
     /// *Cancellation* is passed on to the body. A cancellation that comes while the member leaves ends the wait: the
     /// result of the body is lost.

@@ -18,6 +18,7 @@
 #include <exception>
 #include <memory>
 #include <system_error>
+#include <typeinfo>
 
 namespace zkasio::detail {
 namespace {
@@ -60,19 +61,23 @@ struct task_node : list_link {
     asio::cancellation_signal signal;
 };
 
-enum class task_end { cancelled, cancelled_with_unknown_outcome, failed };
-
-task_end classify(const std::exception_ptr& thrown) {
+// The exception with outcome_unknown(), if it is a zkasio::error: other exceptions have no place for the news.
+std::exception_ptr told_of_unknown_outcome(const std::exception_ptr& thrown) {
+    if (leaves_outcome_unknown(thrown)) return thrown;
     try {
         std::rethrow_exception(thrown);
     } catch (const error& e) {
-        if (e.code() != condition::cancelled) return task_end::failed;
-        return e.outcome_unknown() ? task_end::cancelled_with_unknown_outcome : task_end::cancelled;
-    } catch (const std::system_error& e) {
-        return e.code() == condition::cancelled ? task_end::cancelled : task_end::failed;
+        const auto* const outer = dynamic_cast<const std::nested_exception*>(&e);
+        if (!outer && typeid(e) != typeid(error)) return thrown;  // of a class that a user has derived
+        try {
+            throw_with_body_failure(with_outcome_unknown(e, "a write of another task was under way"),
+                                    outer ? outer->nested_ptr() : nullptr);
+        } catch (...) {
+            return std::current_exception();
+        }
     } catch (...) {
-        return task_end::failed;
     }
+    return thrown;
 }
 
 }  // namespace
@@ -100,7 +105,7 @@ public:
     task_scope& handle() noexcept { return handle_; }
 
 private:
-    virtual void complete(std::exception_ptr outcome) = 0;
+    virtual void complete(std::exception_ptr outcome, bool outcome_unknown) = 0;
     void task_threw(std::exception_ptr what);
     void cancel_all(asio::cancellation_type how);
     std::exception_ptr outcome() const;
@@ -111,6 +116,7 @@ private:
     std::size_t running_ = 0;
     bool body_runs_ = false, refused_ = false;
     bool cancelled_ = false, cancelled_by_caller_ = false, cancelled_terminally_ = false;
+    bool outcome_unknown_ = false;  // of a write of some task, or of the body
     std::exception_ptr failure_;  // the first one
     // A cancellation that a task has ended with: one that has left the outcome of a write unknown, if there is any.
     std::exception_ptr aborted_;
@@ -162,16 +168,19 @@ public:
         : scope_state(strand), handler_(std::move(handler)) {}
 
 private:
-    void complete(std::exception_ptr outcome) override {
-        asio::post(executor(), [handler = std::move(handler_), outcome]() mutable { std::move(handler)(outcome); });
+    void complete(std::exception_ptr outcome, bool outcome_unknown) override {
+        asio::post(executor(), [handler = std::move(handler_), outcome, outcome_unknown]() mutable {
+            std::move(handler)(outcome, outcome_unknown);
+        });
     }
     Handler handler_;
 };
 
 asio::awaitable<void> call_body(const scope_body& body, task_scope& tasks) { co_await body(tasks); }
 
-// On the strand. A cancellation of run_all() cancels the scope.
-asio::awaitable<void> run_all(const scope_body& body) {
+// On the strand. A cancellation of run_all() cancels the scope. Returns whether a write may have been applied whose
+// exception was dropped.
+asio::awaitable<bool> run_all(const scope_body& body) {
     const asio::any_io_executor strand = co_await asio::this_coro::executor;
     auto initiate = [&](auto handler) {
         auto slot = asio::get_associated_cancellation_slot(handler);
@@ -184,7 +193,7 @@ asio::awaitable<void> run_all(const scope_body& body) {
         state->start(call_body(body, state->handle()), task_kind::body);
     };
     using token = asio::use_awaitable_t<>;
-    co_await asio::async_initiate<const token, void(std::exception_ptr)>(initiate, token());
+    co_return co_await asio::async_initiate<const token, void(std::exception_ptr, bool)>(initiate, token());
 }
 
 }  // namespace
@@ -218,14 +227,15 @@ void scope_state::task_ended(task_node& node, std::exception_ptr failed) {
     if (node.kind == task_kind::body) body_runs_ = false;
     --running_;
     if (failed) task_threw(std::move(failed));
-    if (running_ == 0) complete(outcome());
+    if (running_ == 0) complete(outcome(), outcome_unknown_);
 }
 
 void scope_state::task_threw(std::exception_ptr what) {
     if (cancelled_) what = detail::single_cancellation(std::move(what));
-    const task_end how = classify(what);
-    if (cancelled_ && how != task_end::failed) {
-        if (!aborted_ || how == task_end::cancelled_with_unknown_outcome) aborted_ = std::move(what);
+    const bool unknown = leaves_outcome_unknown(what);
+    if (unknown) outcome_unknown_ = true;
+    if (cancelled_ && is_cancellation(what)) {
+        if (!aborted_ || unknown) aborted_ = std::move(what);
     } else {
         if (!failure_) failure_ = std::move(what);
         cancel_all_once();
@@ -233,7 +243,8 @@ void scope_state::task_threw(std::exception_ptr what) {
 }
 
 std::exception_ptr scope_state::outcome() const {
-    if (failure_ || !cancelled_by_caller_) return failure_;
+    if (failure_) return outcome_unknown_ ? told_of_unknown_outcome(failure_) : failure_;
+    if (!cancelled_by_caller_) return nullptr;
     if (aborted_) return aborted_;
     return refused_ ? std::make_exception_ptr(error(asio::error::operation_aborted, "with_task_scope")) : nullptr;
 }
@@ -268,10 +279,14 @@ void scope_state::refuse_other_threads(const char* operation) const {
         throw error(errc::invalid_argument, operation, {}, "a task_scope is for its strand: post to get_executor()");
 }
 
-asio::awaitable<void> run_task_scope(scope_body body) {
-    std::function<asio::awaitable<void>()> all = [&body] { return run_all(body); };
+asio::awaitable<bool> run_task_scope(scope_body body) {
+    bool outcome_unknown = false;
+    std::function<asio::awaitable<void>()> all = [&]() -> asio::awaitable<void> {
+        outcome_unknown = co_await run_all(body);
+    };
     const arm_function nothing_to_arm = [](const std::shared_ptr<body_run>&) { return disarm_function(); };
     co_await run_cancellable(std::move(all), nothing_to_arm, body_strand::callers);
+    co_return outcome_unknown;
 }
 
 }  // namespace zkasio::detail

@@ -36,7 +36,8 @@ concept task_function = requires(std::decay_t<Task>& task) {
 };
 
 using scope_body = std::function<asio::awaitable<void>(task_scope&)>;
-ZKASIO_EXPORT asio::awaitable<void> run_task_scope(scope_body body);
+/// Returns whether a write of the body or of a task may have been applied whose exception was dropped.
+ZKASIO_EXPORT asio::awaitable<bool> run_task_scope(scope_body body);
 
 }  // namespace detail
 
@@ -111,8 +112,8 @@ asio::awaitable<T> run_in_scope(Body body) {
             T ended = co_await body(tasks);
             value.emplace(std::move(ended));
         };
-        co_await run_task_scope(std::move(run));
-        if (!value) throw error(asio::error::operation_aborted, "with_task_scope");
+        const bool outcome_unknown = co_await run_task_scope(std::move(run));
+        if (!value) throw error(asio::error::operation_aborted, "with_task_scope", {}, {}, outcome_unknown);
         co_return std::move(*value);
     }
 }
@@ -133,6 +134,8 @@ auto start_scope(Body&& body) {
 /// no memory.
 /// *Fails with* the first exception of the body or of a task; later exceptions are dropped. An operation_aborted with
 /// which the body or a task ends after the scope was cancelled is no such exception; without cancellation, it is one.
+/// If a dropped exception, or a cancellation, has left the outcome of a write unknown, and the first exception is a
+/// zkasio::error, it has error::outcome_unknown(). (An exception of the user's own cannot tell.)
 /// *Cancellation*: cancels the scope. If the cancellation has ended the body or a task, or kept a task from being
 /// started, this fails with asio::error::operation_aborted. If all have completed in spite of it, this completes with
 /// what the body returns. A body that task_scope::cancel() has ended counts as completed if the body returns void;

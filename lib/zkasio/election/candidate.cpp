@@ -7,6 +7,10 @@
 #include <zkasio/recipe/wait_as.hpp>
 #include <zkasio/session_loop.hpp>
 
+#include <asio/cancellation_state.hpp>
+#include <asio/error.hpp>
+#include <asio/this_coro.hpp>
+
 #include <atomic>
 #include <exception>
 #include <utility>
@@ -108,6 +112,9 @@ asio::awaitable<void> run_in_term(const candidate_body& body, candidacy& state, 
     if (failed) end.failure = end.held ? failed : failure_in_loss(failed);
     const after_term next = decide(end, lead_options().requeue().fail_with_connection());
     if (next == after_term::fail) std::rethrow_exception(end.failure);
+    const asio::cancellation_state cancelled = co_await asio::this_coro::cancellation_state;
+    if (leaves_outcome_unknown(failed) && cancelled.cancelled() != asio::cancellation_type::none)
+        throw error(asio::error::operation_aborted, "run", state.path(), {}, true);
 }
 
 asio::awaitable<candidate_status> next_of(candidacy_ptr state) {

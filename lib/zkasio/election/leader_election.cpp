@@ -7,7 +7,9 @@
 #include <zkasio/error.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
+#include <asio/cancellation_state.hpp>
 #include <asio/dispatch.hpp>
+#include <asio/error.hpp>
 #include <asio/steady_timer.hpp>
 #include <asio/this_coro.hpp>
 #include <asio/use_awaitable.hpp>
@@ -181,6 +183,7 @@ asio::awaitable<term_end> serve(leadership& leader, const lead_body& body, lead_
     } catch (...) {
         end.failure = std::current_exception();
     }
+    end.outcome_unknown = leaves_outcome_unknown(end.failure);
     end.held = leader.held();
     // A body that is cancelled because of the loss may resign, too: such a term was lost, not resigned.
     end.resigned = leader.reason() == loss_reason::released && !tells_of_loss(end.failure, leader.path());
@@ -200,6 +203,10 @@ asio::awaitable<void> lead(lead_body body, client zk, mutex queue, lead_options 
         const term_end end = co_await serve(leader, body, how);
         const after_term next = decide(end, how);
         if (next == after_term::fail) std::rethrow_exception(end.failure);
+        const asio::cancellation_state cancelled = co_await asio::this_coro::cancellation_state;
+        if (next != after_term::complete && end.outcome_unknown &&
+            cancelled.cancelled() != asio::cancellation_type::none)
+            throw error(asio::error::operation_aborted, "lead", queue.path(), {}, true);
         try {
             co_await leader.resign();
         } catch (const std::system_error&) {

@@ -107,6 +107,7 @@ asio::awaitable<void> until_longer_than(const claim_ptr& claim, std::chrono::nan
 // Under a lock with a stop margin: whether the body has begun, and whether it was stopped, or another one before.
 struct margin_run {
     bool begun = false, stopped = false;
+    std::exception_ptr thrown;  // by the body; also the cancellation of a body that was stopped
 };
 
 // Runs the body until it has ended, or is stopped before the end of the lease and has ended.
@@ -120,10 +121,18 @@ asio::awaitable<void> run_with_margin(const claim_ptr& claim, const plain_body& 
     run.stopped = !run.begun;
     if (run.stopped) co_return;
     const lock_detail::lease_alarm alarm(claim, margin);
+    plain_body noted = [&]() -> asio::awaitable<void> {
+        try {
+            co_await body();
+        } catch (...) {
+            run.thrown = std::current_exception();
+            throw;
+        }
+    };
     bool finished = false;
     std::exception_ptr failed;
     try {
-        finished = co_await alarm.stop().run_until(body);
+        finished = co_await alarm.stop().run_until(noted);
     } catch (...) {
         failed = std::current_exception();
     }
@@ -244,7 +253,8 @@ asio::awaitable<void> lock_detail::run_under(claim_ptr claim, bool released, pla
     if (run.begun) claim->margin_ends(run.stopped);
     if (on) claim->body_ends(on);
     if (is_loss(why))
-        throw_with_body_failure(error(errc::lock_lost, operation, lost_path(claim), to_string(why)), failed);
+        throw_with_body_failure(error(errc::lock_lost, operation, lost_path(claim), to_string(why)),
+                                failed ? failed : run.thrown);
     if (failed) std::rethrow_exception(failed);
 }
 

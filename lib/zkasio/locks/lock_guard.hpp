@@ -97,7 +97,8 @@ public:
     /// Runs `body()`, a coroutine, until it ends, and returns its result. The lock is not released. If the lock is
     /// lost, the body receives a terminal cancellation. When the body has really ended, run() throws errc::lock_lost;
     /// an exception of the body that is more than a cancellation is nested in this error (std::nested_exception). If
-    /// the lock is lost already, the body does not begin.
+    /// the body has ended with an error with error::outcome_unknown(), such as that of a write that the cancellation
+    /// has interrupted, errc::lock_lost has it, too. If the lock is lost already, the body does not begin.
     ///
     /// If a lease is not renewed, the body is cancelled when the lease ends: another contender can get the lock while
     /// the body still ends. With a `stop_margin`, the body is cancelled this time before the end of a lease that was

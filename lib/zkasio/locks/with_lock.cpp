@@ -24,15 +24,23 @@ asio::awaitable<void> lock_detail::run_with_lock(lock_body body, std::string pat
         const lock_detail::revocation_watch watch(claim);
         const one_shot_event stop = watch.stop_after(*policy.grace());
         std::function<asio::awaitable<void>()> revocable = [&]() -> asio::awaitable<void> {
-            std::exception_ptr failed;
+            std::exception_ptr failed, thrown;  // `thrown` also if it is the cancellation by `stop`
+            std::function<asio::awaitable<void>()> noted = [&]() -> asio::awaitable<void> {
+                try {
+                    co_await bound();
+                } catch (...) {
+                    thrown = std::current_exception();
+                    throw;
+                }
+            };
             bool finished = false;
             try {
-                finished = co_await stop.run_until(bound);
+                finished = co_await stop.run_until(noted);
             } catch (...) {
                 failed = std::current_exception();
             }
             if (!finished && (!failed || watch.stopped()))
-                throw_with_body_failure(error(errc::revoked, "with_lock", guard.path()), failed);
+                throw_with_body_failure(error(errc::revoked, "with_lock", guard.path()), failed ? failed : thrown);
             if (failed) std::rethrow_exception(failed);
         };
         co_await run_under(claim, false, std::move(revocable), stop_margin, "with_lock");

@@ -88,7 +88,7 @@ public:
     /// *Completes when* a server has confirmed that the node has these data, or those of a later call.
     /// *Fails with* errc::too_large at once, when a request has no room for the data; with what else set() fails with
     /// and is not condition::retryable: the node stands as before, and all waiting calls fail; as created() when the
-    /// node ends first.
+    /// node ends first, with error::outcome_unknown() if the data were under way.
     /// *Cancellation* ends the wait only: the data are still written.
     asio::awaitable<void> set_data(bytes data) const;
 

@@ -61,7 +61,8 @@ public:
 
     /// Runs `body()`, a coroutine, until it ends, and returns its result. The item is neither done nor given back. If
     /// the claim is lost, the body receives a terminal cancellation; when the body has really ended, run() throws
-    /// errc::lock_lost, in which an exception of the body that is more than a cancellation is nested.
+    /// errc::lock_lost, in which an exception of the body that is more than a cancellation is nested, with
+    /// error::outcome_unknown() as in lock_guard::run().
     /// *Lifetime* of the body: see kept_body.hpp.
     template <class Body>
     asio::awaitable<detail::body_value<Body>> run(Body&& body) const {

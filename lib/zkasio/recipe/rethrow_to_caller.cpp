@@ -17,12 +17,13 @@ void rethrow_to_caller(const std::exception_ptr& why, std::string_view operation
     }
 }
 
-void rethrow_end_of_loop(const std::exception_ptr& why, std::string_view operation, std::string_view path) {
+void rethrow_end_of_loop(const std::exception_ptr& why, std::string_view operation, std::string_view path,
+                         bool outcome_unknown) {
     try {
         std::rethrow_exception(fresh_copy_of(why));
     } catch (const error& e) {
         if (e.code() != condition::session_ended) throw;
-        throw error(e.code(), operation, path, e.hint(), e.outcome_unknown());
+        throw error(e.code(), operation, path, e.hint(), outcome_unknown);
     }
 }
 

@@ -17,8 +17,9 @@ namespace zkasio {
 /// Throws to a caller what has ended the loop of run_in_each_session() behind the caller's object: an exception of its
 /// own for each caller. The loop reports the end of the session or of the client in its own name: such an error gets
 /// the caller's `operation` and `path`. Other exceptions of the loop are not changed. For writers of recipes.
+/// @param outcome_unknown of the caller's own write; the requests of the loop are not the caller's.
 [[noreturn]] ZKASIO_EXPORT void rethrow_end_of_loop(const std::exception_ptr& why, std::string_view operation,
-                                                    std::string_view path);
+                                                    std::string_view path, bool outcome_unknown = false);
 
 /// In a catch block around a request that changes nothing for the caller, such as the create of a node: throws the same
 /// error without outcome_unknown(), so that the caller's write can be made in the next session.

@@ -80,6 +80,12 @@ TEST_CASE("after a term: a lost connection is no failure of the body unless it i
                 CHECK(decide(ended(how, failure), options) == after_term::pause_and_stand_again);
                 CHECK(decide(ended(how, failure), options.fail_with_connection()) == after_term::fail);
             }
+    // Another lock of the body was lost: that this has interrupted a write of the body changes nothing.
+    for (const errc code : {errc::lock_lost, errc::revoked})
+        for (const bool unknown : {false, true}) {
+            const auto failure = std::make_exception_ptr(error(code, "with_lock", "/other", {}, unknown));
+            CHECK(decide(ended(finally::leads, failure), lead_options()) == after_term::fail);
+        }
     // The caller has cancelled, or closed the client: that a write may have been applied changes nothing.
     for (const std::error_code code : {std::error_code(asio::error::operation_aborted),
                                        make_error_code(errc::client_closed), make_error_code(errc::session_expired)}) {

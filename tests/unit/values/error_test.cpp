@@ -3,6 +3,7 @@
 #include <zkasio/error.hpp>
 
 #include <asio/error.hpp>
+#include <asio/multiple_exceptions.hpp>
 
 #include <set>
 #include <stdexcept>
@@ -243,4 +244,43 @@ TEST_CASE("error: a wait gets the name of its operation, also if a timer was can
     const std::system_error other(std::make_error_code(std::errc::io_error));
     CHECK(renamed(other) == other.what());
     CHECK(renamed(std::runtime_error("of the body")) == "of the body");
+}
+
+TEST_CASE("error: an unknown outcome is found wherever it is nested", "[error]") {
+    const auto nested_in = [](const auto& outer, const std::exception_ptr& inner) {
+        try {
+            try {
+                std::rethrow_exception(inner);
+            } catch (...) {
+                std::throw_with_nested(outer);
+            }
+        } catch (...) {
+            return std::current_exception();
+        }
+    };
+    const auto unknown = std::make_exception_ptr(error(asio::error::operation_aborted, "set", "/a", {}, true));
+    const auto known = std::make_exception_ptr(error(zk_errc::no_node, "set", "/a"));
+    CHECK(leaves_outcome_unknown(unknown));
+    CHECK(leaves_outcome_unknown(nested_in(std::runtime_error("mine"), unknown)));
+    CHECK(leaves_outcome_unknown(nested_in(error(errc::lock_lost, "run"), unknown)));
+    CHECK(leaves_outcome_unknown(nested_in(error(errc::revoked, "run"), nested_in(std::runtime_error("x"), unknown))));
+    CHECK(leaves_outcome_unknown(std::make_exception_ptr(asio::multiple_exceptions(unknown))));
+    CHECK_FALSE(leaves_outcome_unknown(nullptr));
+    CHECK_FALSE(leaves_outcome_unknown(known));
+    CHECK_FALSE(leaves_outcome_unknown(nested_in(std::runtime_error("mine"), known)));
+    CHECK_FALSE(leaves_outcome_unknown(std::make_exception_ptr(std::runtime_error("mine"))));
+    CHECK_FALSE(leaves_outcome_unknown(std::make_exception_ptr(7)));
+}
+
+TEST_CASE("error: what cancels a body has the outcome of the body's write", "[error]") {
+    const auto thrown = [](const std::exception_ptr& body) {
+        return test::failure_of([&] { throw_with_body_failure(error(errc::lock_lost, "run", "/l", "why"), body); });
+    };
+    const auto of_body = [](bool unknown) {
+        return std::make_exception_ptr(error(asio::error::operation_aborted, "set", "/a", {}, unknown));
+    };
+    CHECK(thrown(nullptr) == "run /l: lock lost (why)");
+    CHECK(thrown(of_body(false)) == "run /l: lock lost (why)");
+    CHECK(thrown(of_body(true)) ==
+          "run /l: lock lost (why; a write of the body was under way); it may or may not have been applied");
 }

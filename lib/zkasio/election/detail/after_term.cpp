@@ -21,12 +21,15 @@ bool explained_by_loss(const std::exception_ptr& failure) {
     }
 }
 
-// Whether a lost connection explains the exception: only a request has failed, and the leadership goes on.
+// Whether a lost connection explains the exception: only a request has failed, and the leadership goes on. The loss of
+// another lock is more than that, whether or not it has interrupted a write.
 bool explained_by_connection(const std::exception_ptr& failure) {
     try {
         std::rethrow_exception(failure);
     } catch (const std::system_error& e) {
-        if (e.code() == condition::cancelled || e.code() == condition::session_ended) return false;
+        if (e.code() == condition::cancelled || e.code() == condition::session_ended || e.code() == errc::lock_lost ||
+            e.code() == errc::revoked)
+            return false;
         const auto* ours = dynamic_cast<const error*>(&e);
         return e.code() == condition::retryable || e.code() == condition::outcome_unknown ||
                (ours && ours->outcome_unknown());

@@ -14,6 +14,7 @@ struct term_end {
     bool resigned = false;       ///< on purpose, by the body
     std::exception_ptr failure;  ///< the exception of the body; null: the body has returned
     bool completed = false;      ///< the body had returned before the leadership was lost
+    bool outcome_unknown = false;  ///< of a write of the body, whatever has become of its exception
 
     bool lost() const noexcept { return !held && !resigned && !completed; }
 };

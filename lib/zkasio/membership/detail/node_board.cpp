@@ -183,7 +183,7 @@ asio::awaitable<void> node_board::until_written(std::shared_ptr<node_board> self
         failed = std::current_exception();
         self->forget_request(request);
     }
-    if (failed) rethrow_end_of_loop(failed, "set_data", self->path_);
+    if (failed) rethrow_end_of_loop(failed, "set_data", self->path_, leaves_outcome_unknown(failed));
 }
 
 asio::awaitable<persistent_node_state> node_board::until_other_state(std::shared_ptr<node_board> self,

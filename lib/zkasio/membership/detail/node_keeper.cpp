@@ -362,7 +362,7 @@ std::exception_ptr end_of_node(const std::exception_ptr& why, const std::string&
         if (e.operation() == "persistent_node") return why;
         const bool session_ended = e.code() == condition::session_ended;
         return std::make_exception_ptr(
-            error(e.code(), "persistent_node", path, session_ended ? "" : hint_of(e, path)));
+            error(e.code(), "persistent_node", path, session_ended ? "" : hint_of(e, path), e.outcome_unknown()));
     } catch (...) {
     }
     return why;

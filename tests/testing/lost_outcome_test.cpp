@@ -1,0 +1,371 @@
+// A body that is cancelled while the answer to its write is on its way: the error that reaches the caller says so.
+
+#include "support/catch.hpp"
+#include "support/test_client.hpp"
+#include "testing/steps.hpp"
+
+#include <zkasio/barriers/double_barrier.hpp>
+#include <zkasio/coroutines/task_scope.hpp>
+#include <zkasio/coroutines/timeout.hpp>
+#include <zkasio/election/candidate.hpp>
+#include <zkasio/election/leader_election.hpp>
+#include <zkasio/locks/mutex.hpp>
+#include <zkasio/locks/revocation.hpp>
+#include <zkasio/locks/with_lock_options.hpp>
+#include <zkasio/membership/partitioner.hpp>
+#include <zkasio/membership/persistent_node.hpp>
+#include <zkasio/queues/work_queue.hpp>
+#include <zkasio/session_loop.hpp>
+#include <zkasio/testing/fake_ensemble.hpp>
+
+#include <asio/co_spawn.hpp>
+#include <asio/detached.hpp>
+#include <asio/this_coro.hpp>
+
+#include <exception>
+#include <functional>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace std::chrono_literals;
+using namespace zkasio;
+using namespace zkasio::test;
+using zkasio::testing::fake_ensemble;
+
+namespace {
+
+/// A client whose bodies write without a pause: at any time a write is under way.
+struct scene {
+    fake_ensemble ensemble;
+    client zk = ensemble.client(sessions_of_ten_seconds());
+    client other = ensemble.client(sessions_of_ten_seconds());
+    bool unknown_to_body = false;
+
+    scene() {
+        for (const char* path : {"/n", "/l", "/b"}) ensemble.create(path);
+    }
+
+    asio::awaitable<void> write_for_ever() {
+        for (int i = 0;; ++i) {
+            std::string value = std::to_string(i);
+            try {
+                co_await zk.set("/n", std::move(value));
+            } catch (const error& e) {
+                unknown_to_body = e.outcome_unknown();
+                throw;
+            }
+        }
+    }
+    /// The body needs some time to end.
+    asio::awaitable<void> write_and_end_slowly() {
+        std::exception_ptr failed;
+        try {
+            co_await write_for_ever();
+        } catch (...) {
+            failed = std::current_exception();
+        }
+        co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
+        co_await sleep_for(1s);
+        std::rethrow_exception(failed);
+    }
+    std::function<asio::awaitable<void>()> writer() {
+        return [this] { return write_for_ever(); };
+    }
+
+    void remove_children(const std::string& path) {
+        for (const std::string& name : ensemble.children(path))
+            if (name != "ready") ensemble.remove(path + "/" + name);
+    }
+    void close() { asio::co_spawn(ensemble.context(), zk.close(), asio::detached); }
+    void end() {
+        ensemble.run(zk.close());
+        ensemble.run(other.close());
+        ensemble.run_dry();
+    }
+
+    /// What `task` has thrown after `cause`.
+    std::exception_ptr failure(asio::awaitable<void> task, const std::function<void()>& cause) {
+        const running work(ensemble.get_executor(), std::move(task));
+        ensemble.run_for(5s);
+        REQUIRE_FALSE(work.ended());
+        cause();
+        return ensemble.run(work.end());
+    }
+};
+
+struct what_was_thrown {
+    std::error_code code;
+    bool outcome_unknown = false;
+    std::string text;
+};
+what_was_thrown see(const std::exception_ptr& thrown) {
+    try {
+        if (thrown) std::rethrow_exception(thrown);
+    } catch (const error& e) {
+        return {e.code(), e.outcome_unknown(), e.what()};
+    } catch (const std::system_error& e) {
+        return {e.code(), false, e.what()};
+    } catch (const std::exception& e) {
+        return {std::make_error_code(std::errc::no_message), false, e.what()};
+    }
+    return {};
+}
+
+struct way {
+    std::string name;
+    std::error_code code;
+    std::function<asio::awaitable<void>(scene&)> run;
+    std::function<void(scene&)> cause;
+};
+
+void remove_lock(scene& s) { s.remove_children("/l"); }
+void silence(scene& s) { s.ensemble.silence(s.zk); }
+void close_client(scene& s) { s.close(); }
+void nothing(scene&) {}
+void ask_back(scene& s) {
+    for (const std::string& name : s.ensemble.children("/l"))
+        asio::co_spawn(s.ensemble.context(), revoke(s.other, "/l/" + name), asio::detached);
+}
+
+asio::awaitable<void> with_lock(scene& s, with_lock_options how) {
+    auto body = [&s](lock_guard&) -> asio::awaitable<void> { return s.write_for_ever(); };
+    co_await mutex(s.zk, "/l").with_lock(body, how);
+}
+asio::awaitable<void> with_plain_lock(scene& s) { return with_lock(s, with_lock_options()); }
+asio::awaitable<void> with_revocable_lock(scene& s) {
+    return with_lock(s, with_lock_options().revocation(revocation_policy::cancel_after(0s)));
+}
+asio::awaitable<void> run_under_guard(scene& s, std::chrono::nanoseconds margin) {
+    const lock_guard guard = co_await mutex(s.zk, "/l").acquire();
+    const auto body = s.writer();
+    co_await guard.run(body, margin);
+}
+asio::awaitable<void> in_session(scene& s) {
+    auto body = [&s](const session&) { return s.write_for_ever(); };
+    co_await s.zk.with_session(body);
+}
+asio::awaitable<void> in_barrier(scene& s) {
+    auto body = [&s](barrier_entry&) { return s.write_for_ever(); };
+    co_await double_barrier(s.zk, "/b", 1).run(body);
+}
+asio::awaitable<void> of_delivery(scene& s) {
+    work_queue queue(s.zk, "/q");
+    co_await queue.put("x");
+    const delivery d = co_await queue.receive();
+    const auto body = s.writer();
+    co_await d.run(body);
+}
+asio::awaitable<void> of_loop(scene& s) {
+    auto body = [&s](const session&) { return s.write_for_ever(); };
+    const session_loop loop = run_in_each_session(s.zk, body);
+    co_await loop.stopped();
+}
+asio::awaitable<void> in_time(scene& s) { co_await timeout(6s, with_plain_lock(s)); }
+
+asio::awaitable<void> fail_later(std::exception_ptr why) {
+    co_await sleep_for(6s);
+    std::rethrow_exception(why);
+}
+asio::awaitable<void> in_scope_with_failure(scene& s) {
+    auto body = [&s](task_scope& tasks) -> asio::awaitable<void> {
+        tasks.spawn(s.write_for_ever());
+        co_await fail_later(std::make_exception_ptr(error(zk_errc::no_node, "get", "/other")));
+    };
+    co_await with_task_scope(body);
+}
+asio::awaitable<void> in_scope_with_nested_failure(scene& s) {
+    auto body = [&s](task_scope& tasks) -> asio::awaitable<void> {
+        tasks.spawn(s.write_for_ever());
+        std::exception_ptr why;
+        try {
+            throw_with_body_failure(error(errc::lock_lost, "run", "/l"),
+                                    std::make_exception_ptr(std::runtime_error("of a body")));
+        } catch (...) {
+            why = std::current_exception();
+        }
+        co_await fail_later(why);
+    };
+    co_await with_task_scope(body);
+}
+asio::awaitable<void> in_cancelled_scope(scene& s) {
+    auto body = [&s](task_scope& tasks) -> asio::awaitable<int> {
+        tasks.spawn(s.write_for_ever());
+        co_await sleep_for(6s);
+        tasks.cancel();
+        co_await sleep_for(1h);
+        co_return 1;
+    };
+    (void)co_await with_task_scope(body);
+}
+
+}  // namespace
+
+TEST_CASE("lost outcome: the error that replaces a body's error tells of a write under way", "[testing]") {
+    const auto under_guard = [](scene& s) { return run_under_guard(s, 0s); };
+    const auto with_margin = [](scene& s) { return run_under_guard(s, 2s); };
+    const auto claim_goes = [](scene& s) { s.remove_children("/q/taken"); };
+    const auto entry_goes = [](scene& s) { s.remove_children("/b"); };
+    const std::vector<way> ways{
+        {"with_lock(), the node is removed", errc::lock_lost, with_plain_lock, remove_lock},
+        {"with_lock(), the client is closed", errc::lock_lost, with_plain_lock, close_client},
+        {"with_lock(), asked back", errc::revoked, with_revocable_lock, ask_back},
+        {"with_lock(), revocable, the node is removed", errc::lock_lost, with_revocable_lock, remove_lock},
+        {"lock_guard::run()", errc::lock_lost, under_guard, remove_lock},
+        {"lock_guard::run() with a margin, stopped", errc::lock_lost, with_margin, silence},
+        {"lock_guard::run() with a margin, the node is removed", errc::lock_lost, with_margin, remove_lock},
+        {"with_session(), closed", errc::client_closed, in_session, close_client},
+        {"double_barrier::run()", errc::lock_lost, in_barrier, entry_goes},
+        {"delivery::run()", errc::lock_lost, of_delivery, claim_goes},
+        {"run_in_each_session(), closed", errc::client_closed, of_loop, close_client},
+        {"timeout() around with_lock()", errc::timed_out, in_time, nothing},
+        {"a task of a scope fails", zk_errc::no_node, in_scope_with_failure, nothing},
+        {"a task of a scope fails with a nested exception", errc::lock_lost, in_scope_with_nested_failure, nothing},
+        {"a scope is cancelled, with a result", asio::error::operation_aborted, in_cancelled_scope, nothing},
+    };
+    for (const way& w : ways) {
+        CAPTURE(w.name);
+        scene s;
+        const std::exception_ptr thrown = s.failure(w.run(s), [&] { w.cause(s); });
+        const what_was_thrown seen = see(thrown);
+        CAPTURE(seen.text);
+        CHECK(s.unknown_to_body);
+        CHECK(seen.code == w.code);
+        CHECK(seen.outcome_unknown);
+        s.ensemble.let_in(s.zk);
+        s.end();
+    }
+}
+
+TEST_CASE("lost outcome: a body without a write under way leaves nothing unknown", "[testing]") {
+    scene s;
+    auto body = [&s](lock_guard&) -> asio::awaitable<void> {
+        co_await s.zk.set("/n", "1");
+        co_await sleep_for(1h);
+    };
+    auto task = [&]() -> asio::awaitable<void> { co_await mutex(s.zk, "/l").with_lock(body); };
+    const what_was_thrown seen = see(s.failure(task(), [&] { remove_lock(s); }));
+    CHECK(seen.code == errc::lock_lost);
+    CHECK_FALSE(seen.outcome_unknown);
+    CHECK(seen.text.find("may or may not") == std::string::npos);
+    s.end();
+}
+
+TEST_CASE("lost outcome: the message says whose write it was", "[testing]") {
+    scene s;
+    const what_was_thrown seen = see(s.failure(with_plain_lock(s), [&] { remove_lock(s); }));
+    CHECK(seen.text.ends_with(
+        "lock lost (node deleted; a write of the body was under way); it may or may not have been applied"));
+    s.end();
+}
+
+TEST_CASE("lost outcome: an exception of the body stays nested", "[testing]") {
+    scene s;
+    auto body = [&s](lock_guard&) -> asio::awaitable<void> {
+        std::exception_ptr failed;
+        try {
+            co_await s.write_for_ever();
+        } catch (...) {
+            failed = std::current_exception();
+        }
+        try {
+            std::rethrow_exception(failed);
+        } catch (...) {
+            std::throw_with_nested(std::runtime_error("my work"));
+        }
+    };
+    auto task = [&]() -> asio::awaitable<void> { co_await mutex(s.zk, "/l").with_lock(body); };
+    const std::exception_ptr thrown = s.failure(task(), [&] { remove_lock(s); });
+    CHECK(see(thrown).code == errc::lock_lost);
+    CHECK(see(thrown).outcome_unknown);
+    try {
+        std::rethrow_exception(thrown);
+    } catch (const error& e) {
+        CHECK_THROWS_AS(std::rethrow_if_nested(e), std::runtime_error);
+    }
+    s.end();
+}
+
+TEST_CASE("lost outcome: an exception of the user's own passes a scope as it is", "[testing]") {
+    scene s;
+    auto body = [&s](task_scope& tasks) -> asio::awaitable<void> {
+        tasks.spawn(s.write_for_ever());
+        co_await fail_later(std::make_exception_ptr(std::runtime_error("mine")));
+    };
+    auto task = [&]() -> asio::awaitable<void> { co_await with_task_scope(body); };
+    CHECK(see(s.failure(task(), [] {})).text == "mine");
+    s.end();
+}
+
+namespace {
+
+partitioner one_partition(scene& s) {
+    return partitioner(s.zk, "/p", std::vector<std::string>{"one"}, partitioner_options().settle(1s));
+}
+
+}  // namespace
+
+TEST_CASE("lost outcome: set_data() of a persistent_node that is closed under way tells of it", "[testing]") {
+    std::size_t told = 0;
+    for (std::chrono::microseconds delay = 0us; delay < 1ms; delay += 50us) {
+        CAPTURE(delay.count());
+        scene s;
+        persistent_node_options how;
+        how.mode(create_mode::persistent);
+        const persistent_node node(s.zk, "/node", "old", how);
+        s.ensemble.run(node.created());
+        const running work(s.ensemble.get_executor(), node.set_data("new"));
+        s.ensemble.run_for(delay);
+        s.close();
+        const std::exception_ptr thrown = s.ensemble.run(work.end());
+        const what_was_thrown seen = see(thrown);
+        CAPTURE(seen.text);
+        if (thrown && !seen.outcome_unknown) CHECK(s.ensemble.data("/node") == "old");
+        if (seen.outcome_unknown) ++told;
+        s.end();
+    }
+    CHECK(told > 0);
+}
+
+// Both at once: the leadership is lost, and the caller cancels before the body has ended.
+TEST_CASE("lost outcome: a cancelled leader, candidate or consumer tells of it", "[testing]") {
+    enum class who { election, candidate, consumer, partitions };
+    for (const who w : {who::election, who::candidate, who::consumer, who::partitions})
+        for (const bool loses : {false, true}) {
+            CAPTURE(static_cast<int>(w), loses);
+            scene s;
+            auto as_leader = [&s](const leadership&) { return s.write_and_end_slowly(); };
+            auto as_consumer = [&s](delivery&) { return s.write_and_end_slowly(); };
+            auto as_owner = [&s](held_partition&) { return s.write_and_end_slowly(); };
+            std::optional<candidate> stands;
+            if (w == who::candidate) stands.emplace(s.zk, "/l");
+            auto task = [&]() -> asio::awaitable<void> {
+                if (w == who::election) co_await leader_election(s.zk, "/l").lead(as_leader);
+                if (w == who::candidate) co_await stands->run(as_leader);
+                if (w == who::partitions) co_await one_partition(s).run(as_owner);
+                if (w != who::consumer) co_return;
+                work_queue queue(s.zk, "/q");
+                co_await queue.put("x");
+                co_await queue.consume(as_consumer);
+            };
+            running work(s.ensemble.get_executor(), task());
+            s.ensemble.run_for(5s);
+            REQUIRE_FALSE(work.ended());
+            if (loses) {
+                remove_lock(s);
+                s.remove_children("/q/taken");
+                s.remove_children("/p/locks/one");
+                s.ensemble.run_for(500ms);
+            }
+            work.cancel();
+            const what_was_thrown seen = see(s.ensemble.run(work.end()));
+            CAPTURE(seen.text);
+            CHECK(s.unknown_to_body);
+            CHECK(seen.code == asio::error::operation_aborted);
+            CHECK(seen.outcome_unknown);
+            stands.reset();
+            s.end();
+        }
+}
