@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -55,6 +56,48 @@ TEST_CASE("fake ensemble: session timeouts are granted within bounds", "[testing
     CHECK(ensemble.run(granted(ensemble.client(lasting(1h)))) == 10s);
     CHECK_THROWS_AS(ensemble.session_timeouts(0ms, 1s), error);
     CHECK_THROWS_AS(ensemble.session_timeouts(2s, 1s), error);
+}
+
+// The leader sets the end of the session at each handshake, and so does the client's lease.
+TEST_CASE("fake ensemble: a handshake renews the session, also if the server hangs up behind it", "[testing]") {
+    for (const bool cut_when_connected : {false, true})
+        for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+            INFO("seed " << seed << (cut_when_connected ? ", cut when connected" : ""));
+            fake_ensemble ensemble(seed);
+            client one = ensemble.client(lasting(10s)), two = ensemble.client(lasting(10s));
+            std::optional<lock_guard> mine, theirs;
+            const auto take = [](client zk, std::optional<lock_guard>& to) -> asio::awaitable<void> {
+                lock_guard guard = co_await mutex(zk, "/lock").acquire();
+                to.emplace(std::move(guard));
+            };
+            ensemble.run(take(one, mine));
+            test::running waits(ensemble.get_executor(), take(two, theirs));
+            ensemble.run_for(3s);
+            auto last_handshake = ensemble.now();
+            bool both = false, connected = false;
+            ensemble.on_step([&](std::string_view step) {
+                if (step.find("connect 0") != step.npos) last_handshake = ensemble.now();
+                const bool cut = std::exchange(connected, step.find("deliver 0: connected") != step.npos);
+                if (cut && cut_when_connected) ensemble.cut(one);
+                both = both || (theirs && theirs->held() && mine->held());
+            });
+            if (cut_when_connected)
+                ensemble.cut(one);
+            else
+                ensemble.hang_up(one);
+            while (!theirs && ensemble.now() < 3min) {
+                ensemble.run_for(50ms);
+                both = both || (theirs && theirs->held() && mine->held());
+                if (ensemble.now() - last_handshake < 9900ms) CHECK_FALSE(theirs);
+            }
+            CHECK_FALSE(both);
+            ensemble.on_step(nullptr);
+            ensemble.let_in(one);
+            waits.cancel();
+            mine.reset();
+            theirs.reset();
+            for (client* zk : {&one, &two}) ensemble.run(zk->close());
+        }
 }
 
 TEST_CASE("fake ensemble: silence lasts for two thirds of the session timeout that was granted", "[testing]") {

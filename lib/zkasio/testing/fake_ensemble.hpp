@@ -153,7 +153,8 @@ public:
     void silence(const zkasio::client& zk);
     void let_in(const zkasio::client& zk);
     /// The connection breaks. Until let_in(), a server answers each handshake of this client, and hangs up before any
-    /// other answer. As with max_request(), and unlike after cut(), the client pauses before it connects again.
+    /// other answer. As with max_request(), and unlike after cut(), the client pauses before it connects again. Each
+    /// handshake renews the session, so that it lives for as long as the client goes on connecting in time.
     void hang_up(const zkasio::client& zk);
     /// As hold_down(), but one server is left to the client: one that is cut off from the quorum, stays as it is at
     /// this moment, and only reads. A client with client_options::allow_read_only() reads there, a few seconds later.

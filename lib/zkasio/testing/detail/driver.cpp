@@ -63,6 +63,9 @@ driver::driver(std::uint64_t seed)
     servers_.pick = [this](std::size_t below) { return static_cast<std::size_t>(random_() % below); };
     servers_.on_log = [this](std::string line) { write_down(std::move(line)); };
     servers_.on_commit = [this](const sim_txn& txn) { note_ttl_nodes(txn); };
+    servers_.on_resumed = [this](std::int64_t session) {
+        if (const auto silent = silent_since_.find(session); silent != silent_since_.end()) silent->second = now();
+    };
 }
 
 driver::~driver() { detail::exchange_random_engines(std::move(before_)); }

@@ -65,6 +65,8 @@ public:
     /// The servers' time, in milliseconds since 1970. If empty, the number of transactions is the time.
     std::function<std::int64_t()> clock;
     std::function<void(const sim_txn&)> on_commit = [](const sim_txn&) {};
+    /// A handshake has resumed a session, and so renewed it; its connection may end before anybody asks list_heard().
+    std::function<void(std::int64_t session)> on_resumed = [](std::int64_t) {};
     /// Called when a watch has told its client that a node is gone. May be empty.
     std::function<void(int client, const std::string& path, std::int64_t czxid)> on_told_removed;
     std::function<void(std::string)> on_log;  ///< may be empty

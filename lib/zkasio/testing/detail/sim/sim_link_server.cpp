@@ -147,7 +147,10 @@ void sim_link::connect() {
     who_.assign(1, acl_id("ip", "127.0.0.1"));
     timeout_ = ensemble_.grant(asked_timeout_);
     server_session_ = renewed ? ensemble_.open_session(timeout_) : session_;
-    if (!renewed) ensemble_.sessions_[session_] = timeout_;
+    if (!renewed) {
+        ensemble_.sessions_[session_] = timeout_;
+        ensemble_.on_resumed(session_);
+    }
     const std::int64_t from = ensemble_.first_known(renewed, last_seen_);
     if (known_ > from) {
         view_ = sim_tree();
