@@ -377,32 +377,36 @@ TEST_CASE("slots: many coroutines of one client share the numbers, and one watch
 
 TEST_CASE("slots: a number is free with the session of its holder, and a wait goes on over sessions if asked to",
           "[slots]") {
-    fake_ensemble e;
-    const client one = e.client(calm()), two = e.client(calm());
-    auto body = [&]() -> asio::awaitable<void> {
-        const slots ours(one, path, 1), theirs(two, path, 1);
-        lock_guard guard = co_await ours.acquire();
-        taking impatient(e, theirs), behind(e, theirs), patient(e, theirs, acquire_options().survive_expiry());
-        co_await turns(e, 200);
-        e.expire(two);
-        const std::error_code expired = co_await impatient.code(), also = co_await behind.code();
-        CHECK(expired == errc::session_expired);
-        CHECK(also == errc::session_expired);
-        co_await pause(e, 1min);
-        CHECK_FALSE(patient.ended());
-        e.expire(one);
-        const loss_reason why = co_await guard.lost();  // its server may tell of the node's end before the session's
-        CHECK((why == loss_reason::session_expired || why == loss_reason::node_deleted));
-        co_await patient.code();
-        REQUIRE(patient.done());
-        CHECK(patient.guard().slot() == 0u);
-        CHECK(e.owns(two, path + "/0"));
-        co_await guard.release();
-        CHECK(patient.guard().held());
-        co_await one.close();
-        co_await two.close();
-    };
-    e.run(body);
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+        INFO("seed " << seed);
+        fake_ensemble e(seed);
+        const client one = e.client(calm()), two = e.client(calm());
+        auto body = [&]() -> asio::awaitable<void> {
+            const slots ours(one, path, 1), theirs(two, path, 1);
+            lock_guard guard = co_await ours.acquire();
+            taking impatient(e, theirs), behind(e, theirs), patient(e, theirs, acquire_options().survive_expiry());
+            co_await turns(e, 200);
+            e.expire(two);
+            const std::error_code expired = co_await impatient.code(), also = co_await behind.code();
+            CHECK(expired == errc::session_expired);
+            CHECK(also == errc::session_expired);
+            co_await pause(e, 1min);
+            CHECK_FALSE(patient.ended());
+            e.expire(one);
+            const loss_reason why =
+                co_await guard.lost();  // its server may tell of the node's end before the session's
+            CHECK((why == loss_reason::session_expired || why == loss_reason::node_deleted));
+            co_await patient.code();
+            REQUIRE(patient.done());
+            CHECK(patient.guard().slot() == 0u);
+            CHECK(e.owns(two, path + "/0"));
+            co_await guard.release();
+            CHECK(patient.guard().held());
+            co_await one.close();
+            co_await two.close();
+        };
+        e.run(body);
+    }
 }
 
 TEST_CASE("slots: an operator who deletes a held node frees the number, and its old holder leaves the next one alone",

@@ -230,7 +230,9 @@ void hold_keeper::read_when_idle(time_point now) {
 
 hold_keeper::time_point hold_keeper::own_read_due() const {
     const bool idle = link_.connected() && !owner_.is_closing() && requests_.waiting() == 0;
-    return idle ? requests_.last_sent() + owner_.current_session()->lease.read_interval() : time_point::max();
+    if (!idle) return time_point::max();
+    const session_record& s = *owner_.current_session();  // a heartbeat that was just submitted is a request, too
+    return std::max(requests_.last_sent(), s.last_heartbeat) + s.lease.read_interval();
 }
 
 // ------------------------------------------------------------------------------------------- watches on own nodes
