@@ -625,6 +625,28 @@ TEST_CASE("slots: the number of a session that has ended rests from when it is f
     }
 }
 
+TEST_CASE("slots: a try right after a release gets the number again, but not one that rests, however short",
+          "[slots]") {
+    for (const bool rests : {false, true})
+        for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+            INFO("seed " << seed << (rests ? ", quiet" : ""));
+            fake_ensemble e(seed);
+            const client zk = e.client(calm());
+            auto body = [&]() -> asio::awaitable<void> {
+                const slots ids(zk, path, 1, quiet(rests ? 1ms : 0ms));
+                { const lock_guard guard = co_await ids.acquire(); }
+                const auto at_once = co_await ids.try_acquire();
+                CHECK(at_once.has_value() == !rests);
+                if (!rests) co_return;
+                co_await pause(e, 2ms);
+                const auto later = co_await ids.try_acquire();
+                CHECK(later);
+            };
+            e.run(body);
+            e.run(zk.close());
+        }
+}
+
 TEST_CASE("slots: records that an operator has deleted or written do no harm", "[slots]") {
     for (const char* how : {"deleted", "written"}) {
         fake_ensemble e;
