@@ -35,15 +35,6 @@ void create_children(fake_ensemble& e, std::size_t n) {
     for (std::size_t i = 0; i < n; ++i) e.create("/r/" + std::to_string(i), "1234567890");
 }
 
-constexpr std::size_t crowds[] = {10, 100, 200};  // connecting 1000 clients takes seconds
-
-cost cost_after(fake_ensemble& e, const std::function<void()>& what) {
-    const cost_meter meter(e);
-    what();
-    e.run_for(1min);
-    return meter.read();
-}
-
 config_format<int> as_number() {
     return {[](std::string_view text) { return std::stoi(std::string(text)); },
             [](int n) { return std::to_string(n); }};
@@ -59,7 +50,7 @@ TEST_CASE("cost of a cache of n nodes: each is read once, and has two watches", 
         create_children(e, n);
         const std::vector<client> all = connected_clients(e, 1);
         std::unique_ptr<tree_cache> tree;
-        const cost made = cost_after(e, [&] { tree = std::make_unique<tree_cache>(all[0], "/r"); });
+        const cost made = cost_in_a_minute(e, [&] { tree = std::make_unique<tree_cache>(all[0], "/r"); });
         {
             INFO(n << " nodes, made: " << made);
             CHECK(made.requests <= 2 * n + 3);  // the data, and the names of the children
@@ -68,16 +59,16 @@ TEST_CASE("cost of a cache of n nodes: each is read once, and has two watches", 
             CHECK(made.watches == as_watches(2 * n + 2));
             CHECK(made.bytes <= 400 * n + 2000);
         }
-        const cost one = cost_after(e, [&] { e.set("/r/1", "x"); });
-        const cost more = cost_after(e, [&] { e.create("/r/another", "x"); });
-        const cost again = cost_after(e, [&] { e.cut(all[0]); });
+        const cost one = cost_in_a_minute(e, [&] { e.set("/r/1", "x"); });
+        const cost more = cost_in_a_minute(e, [&] { e.create("/r/another", "x"); });
+        const cost again = cost_in_a_minute(e, [&] { e.cut(all[0]); });
         INFO(n << " nodes, one is set: " << one << "; one more: " << more << "; another connection: " << again);
         CHECK(one.requests == 1);
         CHECK(more.requests == 3);  // the list of its parent, its data, and its children
         CHECK(more.bytes <= 20 * n + 1000);
         CHECK(again.requests <= 2 * n + 6);
         CHECK(again.watches == 0);
-        const cost closed = cost_after(e, [&] { tree.reset(); });
+        const cost closed = cost_in_a_minute(e, [&] { tree.reset(); });
         INFO("closed: " << closed);
         CHECK(closed.requests <= 2 * n + 12);  // each watch is removed, 500 between two fences
         CHECK(e.watches() == 0);
@@ -86,15 +77,15 @@ TEST_CASE("cost of a cache of n nodes: each is read once, and has two watches", 
 
 TEST_CASE("cost of n clients that follow the children of one node", "[numbers]") {
     constexpr std::size_t children = 10;
-    for (const std::size_t n : crowds) {
+    for (const std::size_t n : client_counts) {
         fake_ensemble e;
         create_children(e, children);
         const std::vector<client> all = connected_clients(e, n);
         std::vector<std::unique_ptr<children_cache>> caches;
-        const cost made = cost_after(e, [&] {
+        const cost made = cost_in_a_minute(e, [&] {
             for (const client& zk : all) caches.push_back(std::make_unique<children_cache>(zk, "/r"));
         });
-        const cost more = cost_after(e, [&] { e.create("/r/another", "x"); });
+        const cost more = cost_in_a_minute(e, [&] { e.create("/r/another", "x"); });
         INFO(n << " clients, made: " << made << "; one more child: " << more);
         CHECK(made.requests <= n * (children + 3));
         CHECK(made.listings == n);
@@ -116,16 +107,16 @@ TEST_CASE("cost of n clients that follow one node: a read and a watch each, and 
             stream, running(zk.get_executor(), read(stream)));
     };
     for (const std::string how : {"node_cache", "config_value", "watch_value"})
-        for (const std::size_t n : crowds) {
+        for (const std::size_t n : client_counts) {
             fake_ensemble e;
             create_children(e, 1);
             std::vector<client> all = connected_clients(e, n);
             std::vector<std::shared_ptr<const void>> kept;
-            const cost made = cost_after(e, [&] {
+            const cost made = cost_in_a_minute(e, [&] {
                 for (const client& zk : all) kept.push_back(follow(how, zk));
             });
-            const cost changed = cost_after(e, [&] { e.set("/r/0", "5"); });
-            const cost idle = cost_after(e, [&] { e.run_for(1h); });
+            const cost changed = cost_in_a_minute(e, [&] { e.set("/r/0", "5"); });
+            const cost idle = cost_in_a_minute(e, [&] { e.run_for(1h); });
             INFO(how << ", " << n << " clients, made: " << made << "; changed: " << changed << "; idle: " << idle);
             CHECK(made.requests <= 2 * n);  // with the sync() of a new session
             CHECK(made.writes == 0);
@@ -153,7 +144,7 @@ TEST_CASE("cost of a node that n clients may not read: some ten reads in an hour
         e.refuse("/r/0", zk_errc::no_auth);
         for (const client& zk : all) e.cut(zk);
         e.run_for(1h);
-        const cost idle = cost_after(e, [&] { e.run_for(1h); });
+        const cost idle = cost_in_a_minute(e, [&] { e.run_for(1h); });
         INFO(n << " clients: " << idle);
         CHECK(idle.requests <= 3 * n * 24);  // of the cache two, and of the configuration one, in 150 s or more
         CHECK(idle.writes == 0);

@@ -1,16 +1,22 @@
 #pragma once
 
 #include "support/catch.hpp"
+#include "support/test_client.hpp"
 
 #include <zkasio/client.hpp>
 #include <zkasio/client_options.hpp>
 #include <zkasio/testing/fake_ensemble.hpp>
 
+#include <asio/awaitable.hpp>
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <ostream>
 #include <string>
+#include <system_error>
 #include <vector>
 
 /// What users of a recipe cost the servers, for tests that compare it with a law (docs/limits.md has the laws as a
@@ -32,6 +38,8 @@
 namespace zkasio::test {
 
 inline constexpr std::size_t user_counts[] = {10, 100, 1000};
+/// Of users with a client each: to connect 1000 clients to the fake takes seconds, and a minute where all contend.
+inline constexpr std::size_t client_counts[] = {10, 100, 200};
 
 struct cost {
     std::uint64_t requests, writes, listings;
@@ -64,6 +72,28 @@ private:
     testing::traffic traffic_;
     std::size_t watches_, ephemerals_;
 };
+
+/// What it costs that `what` happens, and all that follows from it.
+inline cost cost_in_a_minute(testing::fake_ensemble& e, const std::function<void()>& what) {
+    const cost_meter meter(e);
+    what();
+    e.run_for(std::chrono::minutes(1));
+    return meter.read();
+}
+
+/// What n users cost that begin at once, each `use(i)`.
+inline cost cost_of_users(testing::fake_ensemble& e, std::size_t n,
+                          const std::function<asio::awaitable<void>(std::size_t)>& use) {
+    const cost_meter meter(e);
+    std::vector<std::unique_ptr<running>> users;
+    for (std::size_t i = 0; i < n; ++i) users.push_back(std::make_unique<running>(e.get_executor(), use(i)));
+    for (const auto& one : users) {
+        const std::error_code failed = e.run(one->code());
+        CHECK_FALSE(failed);
+    }
+    e.run_for(std::chrono::seconds(1));  // nodes of destroyed guards are removed
+    return meter.read();
+}
 
 /// Sessions so long that within a test no idle session reads and no lease is renewed.
 inline client_options rare_heartbeats(testing::fake_ensemble& e) {

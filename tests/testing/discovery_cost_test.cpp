@@ -27,13 +27,6 @@ using zkasio::testing::fake_ensemble;
 
 namespace {
 
-cost cost_until_quiet(fake_ensemble& e, const std::function<void()>& what) {
-    const cost_meter meter(e);
-    what();
-    e.run_for(1min);
-    return meter.read();
-}
-
 service_instance numbered_instance(std::size_t i) {
     service_instance is("orders");
     is.id("i" + std::to_string(i)).address("10.0.0.1").port(80);
@@ -49,14 +42,14 @@ TEST_CASE("cost of a service: n instances are announced, and one provider reads 
         std::vector<client> all = connected_clients(e, 2);
         const registry services(all[0], "/base");
         std::vector<announcement> announced;
-        const cost come = cost_until_quiet(e, [&] {
+        const cost come = cost_in_a_minute(e, [&] {
             for (std::size_t i = 0; i < n; ++i) announced.push_back(e.run(services.announce(numbered_instance(i))));
         });
         std::optional<provider> orders;
-        const cost followed = cost_until_quiet(e, [&] { orders.emplace(all[1], "/base", "orders"); });
+        const cost followed = cost_in_a_minute(e, [&] { orders.emplace(all[1], "/base", "orders"); });
         const cost changed =
-            cost_until_quiet(e, [&] { e.set("/base/orders/i0", numbered_instance(0).port(81).to_json()); });
-        const cost left = cost_until_quiet(e, [&] { announced.pop_back(); });
+            cost_in_a_minute(e, [&] { e.set("/base/orders/i0", numbered_instance(0).port(81).to_json()); });
+        const cost left = cost_in_a_minute(e, [&] { announced.pop_back(); });
         INFO(n << " instances come: " << come);
         INFO("a provider: " << followed);
         INFO("one instance has changed: " << changed);
@@ -89,14 +82,14 @@ TEST_CASE("cost of a service that n providers follow: a change is read once by e
             e.create("/base/orders/i" + std::to_string(i), numbered_instance(i).to_json());
         std::vector<client> all = connected_clients(e, n + 1);
         std::vector<provider> providers;
-        const cost began = cost_until_quiet(e, [&] {
+        const cost began = cost_in_a_minute(e, [&] {
             for (std::size_t i = 0; i < n; ++i) providers.emplace_back(all[i], "/base", "orders");
         });
         std::optional<announcement> one;
         const registry services(all[n], "/base");
-        const cost come = cost_until_quiet(e, [&] { one = e.run(services.announce(numbered_instance(instances))); });
-        const cost gone = cost_until_quiet(e, [&] { one.reset(); });
-        const cost idle = cost_until_quiet(e, [&] { e.run_for(1h); });
+        const cost come = cost_in_a_minute(e, [&] { one = e.run(services.announce(numbered_instance(instances))); });
+        const cost gone = cost_in_a_minute(e, [&] { one.reset(); });
+        const cost idle = cost_in_a_minute(e, [&] { e.run_for(1h); });
         INFO(n << " providers begin: " << began);
         INFO("one instance comes: " << come);
         INFO("one goes: " << gone);

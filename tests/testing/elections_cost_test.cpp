@@ -28,15 +28,6 @@ using zkasio::testing::fake_ensemble;
 
 namespace {
 
-constexpr std::size_t crowds[] = {10, 100, 200};  // connecting 1000 clients takes seconds
-
-cost cost_in_a_minute(fake_ensemble& e, const std::function<void()>& what) {
-    const cost_meter meter(e);
-    what();
-    e.run_for(1min);
-    return meter.read();
-}
-
 std::size_t leader_of(const std::vector<candidate>& standing) {
     REQUIRE(std::count_if(standing.begin(), standing.end(), [](const candidate& c) { return c.leads(); }) == 1);
     const auto it = std::find_if(standing.begin(), standing.end(), [](const candidate& c) { return c.leads(); });
@@ -53,7 +44,7 @@ asio::awaitable<void> observe(std::shared_ptr<leader_observer> views, std::share
 }  // namespace
 
 TEST_CASE("cost of an election: a change of leader costs the same for 10 and 200 candidates", "[numbers]") {
-    for (const std::size_t n : crowds) {
+    for (const std::size_t n : client_counts) {
         fake_ensemble e;
         std::vector<client> all = connected_clients(e, n);
         e.create("/election");
@@ -93,7 +84,7 @@ TEST_CASE("cost of an election: a change of leader costs the same for 10 and 200
 
 TEST_CASE("cost of an election: each of n observers reads a new leader once, and nothing of other candidates",
           "[numbers]") {
-    for (const std::size_t n : crowds) {
+    for (const std::size_t n : client_counts) {
         fake_ensemble e;
         std::vector<client> all = connected_clients(e, n + 3);
         e.create("/election");

@@ -32,15 +32,6 @@ using zkasio::testing::fake_ensemble;
 
 namespace {
 
-constexpr std::size_t crowds[] = {10, 100, 200};  // connecting 1000 clients takes seconds
-
-cost cost_after(fake_ensemble& e, const std::function<void()>& what) {
-    const cost_meter meter(e);
-    what();
-    e.run_for(1min);
-    return meter.read();
-}
-
 std::int64_t as_count(std::size_t n) { return static_cast<std::int64_t>(n); }
 
 asio::awaitable<void> work_until_cancelled(held_partition&) {
@@ -57,16 +48,16 @@ asio::awaitable<void> observing(std::shared_ptr<group_observer> members) {
 }  // namespace
 
 TEST_CASE("cost of n persistent nodes: a create and a watch each, and nothing while they stand", "[numbers]") {
-    for (const std::size_t n : crowds) {
+    for (const std::size_t n : client_counts) {
         fake_ensemble e;
         e.create("/r");
         std::vector<client> all = connected_clients(e, n);
         std::deque<persistent_node> nodes;
-        const cost made = cost_after(e, [&] {
+        const cost made = cost_in_a_minute(e, [&] {
             for (std::size_t i = 0; i < n; ++i) nodes.emplace_back(all[i], "/r/" + std::to_string(i), "0123456789");
         });
-        const cost idle = cost_after(e, [&] { e.run_for(1h); });
-        const cost left = cost_after(e, [&] { nodes.clear(); });
+        const cost idle = cost_in_a_minute(e, [&] { e.run_for(1h); });
+        const cost left = cost_in_a_minute(e, [&] { nodes.clear(); });
         INFO(n << " nodes, made: " << made << "; idle: " << idle << "; left: " << left);
         CHECK(made.writes == n);
         CHECK(made.requests == 2 * n);
@@ -90,7 +81,7 @@ TEST_CASE("cost of a persistent node with a time to live: a read and a write in 
         how.mode(create_mode::persistent_ttl).ttl(10min);
         for (std::size_t i = 0; i < n; ++i) nodes.emplace_back(all[i], "/r/" + std::to_string(i), "x", how);
         e.run_for(1min);
-        const cost idle = cost_after(e, [&] { e.run_for(1h); });
+        const cost idle = cost_in_a_minute(e, [&] { e.run_for(1h); });
         INFO(n << " nodes: " << idle);
         CHECK(idle.writes <= n * 13);  // each fires the keeper's watch, and other clients' watches
         CHECK(idle.requests <= n * 3 * 13);
@@ -110,17 +101,17 @@ TEST_CASE("cost of a group of n members who observe it", "[numbers]") {
         std::vector<std::shared_ptr<group_observer>> observers;
         std::vector<std::unique_ptr<running>> readers;
         std::vector<group_membership> members;
-        const cost observed = cost_after(e, [&] {
+        const cost observed = cost_in_a_minute(e, [&] {
             for (const client& zk : all) {
                 observers.push_back(std::make_shared<group_observer>(group(zk, "/r").observe()));
                 readers.push_back(std::make_unique<running>(zk.get_executor(), observing(observers.back())));
             }
         });
-        const cost joined = cost_after(e, [&] {
+        const cost joined = cost_in_a_minute(e, [&] {
             for (std::size_t i = 0; i < n; ++i)
                 members.push_back(e.run(group(all[i], "/r").join("m" + std::to_string(i))));
         });
-        const cost one_left = cost_after(e, [&] { members.pop_back(); });
+        const cost one_left = cost_in_a_minute(e, [&] { members.pop_back(); });
         INFO(n << " members, observed: " << observed << "; joined: " << joined << "; one has left: " << one_left);
         CHECK(observed.requests <= 3 * n);
         CHECK(joined.writes == n);
@@ -142,14 +133,14 @@ TEST_CASE("cost of a partitioner of n members", "[numbers]") {
         for (std::size_t p = 0; p < 4 * n; ++p) partitions.push_back("p" + std::to_string(p));
         std::vector<client> all = connected_clients(e, n);
         std::vector<std::unique_ptr<running>> members;
-        const cost come = cost_after(e, [&] {
+        const cost come = cost_in_a_minute(e, [&] {
             for (std::size_t i = 0; i < n; ++i)
                 members.push_back(std::make_unique<running>(
                     e.get_executor(),
                     working(partitioner(all[i], "/r", partitions, partitioner_options().id("m" + std::to_string(i))))));
         });
-        const cost idle = cost_after(e, [&] { e.run_for(1h); });
-        const cost one_gone = cost_after(e, [&] { e.run(all.back().close()); });
+        const cost idle = cost_in_a_minute(e, [&] { e.run_for(1h); });
+        const cost one_gone = cost_in_a_minute(e, [&] { e.run(all.back().close()); });
         INFO(n << " members, come: " << come << "; idle: " << idle << "; one has gone: " << one_gone);
         CHECK(come.ephemerals == as_count(n + 4 * n));
         // A member; and for each of its partitions the lock, its directory, and the create that finds none.

@@ -35,20 +35,6 @@ using zkasio::testing::fake_ensemble;
 
 namespace {
 
-constexpr std::size_t crowds[] = {10, 100, 200};  // connecting 1000 clients takes seconds
-
-// What n users cost that begin at once, each `use(i)`.
-cost cost_of_all(fake_ensemble& e, std::size_t n, const std::function<asio::awaitable<void>(std::size_t)>& use) {
-    const cost_meter meter(e);
-    std::vector<std::unique_ptr<running>> users;
-    for (std::size_t i = 0; i < n; ++i) users.push_back(std::make_unique<running>(e.get_executor(), use(i)));
-    for (const auto& one : users) {
-        const std::error_code failed = e.run(one->code());
-        CHECK_FALSE(failed);
-    }
-    return meter.read();
-}
-
 std::optional<std::string> one_more(std::optional<node_data> now) {
     return std::to_string(now && !now->data.empty() ? std::stoi(now->data) + 1 : 1);
 }
@@ -68,11 +54,11 @@ std::string text_of_number(const int& n) { return std::to_string(n); }
 }  // namespace
 
 TEST_CASE("cost of modify(): a read and a write each, of a node of one's own", "[numbers]") {
-    for (const std::size_t n : crowds) {
+    for (const std::size_t n : client_counts) {
         fake_ensemble e;
         std::vector<client> all = connected_clients(e, n);
         for (std::size_t i = 0; i < n; ++i) e.create("/n" + std::to_string(i), "0");
-        const cost c = cost_of_all(e, n, [&](std::size_t i) { return modify_one(all[i], "/n" + std::to_string(i)); });
+        const cost c = cost_of_users(e, n, [&](std::size_t i) { return modify_one(all[i], "/n" + std::to_string(i)); });
         INFO(n << " clients: " << c);
         CHECK(c.requests == 2 * n);
         CHECK(c.writes == n);
@@ -92,7 +78,7 @@ TEST_CASE("cost of modify() and of a counter: n clients that write one node at o
             std::vector<client> all = connected_clients(e, n);
             e.create("/n", counts ? std::string(8, '\0') : std::string("0"));
             const auto begin = e.now();
-            const cost c = cost_of_all(e, n, [&](std::size_t i) {
+            const cost c = cost_of_users(e, n, [&](std::size_t i) {
                 return counts ? add_one(atomic_counter(all[i], "/n")) : modify_one(all[i], "/n");
             });
             INFO(n << " clients, " << (counts ? "a counter: " : "modify(): ") << c << ", "
@@ -111,7 +97,7 @@ TEST_CASE("cost of an atomic_counter with promote_to(): n clients that add at on
         fake_ensemble e;
         std::vector<client> all = connected_clients(e, n);
         e.create("/n", std::string(8, '\0'));
-        const cost c = cost_of_all(e, n, [&](std::size_t i) {
+        const cost c = cost_of_users(e, n, [&](std::size_t i) {
             return add_one(atomic_counter(all[i], "/n", counter_options().promote_to("/turns")));
         });
         INFO(n << " clients: " << c);
@@ -129,7 +115,7 @@ TEST_CASE("cost of an atomic_counter: of the coroutines of one client, two write
         std::vector<client> all = connected_clients(e, 1);
         const atomic_counter counter(all[0], "/n");
         e.run(add_one(counter));
-        const cost c = cost_of_all(e, n, [&](std::size_t) { return add_one(counter); });
+        const cost c = cost_of_users(e, n, [&](std::size_t) { return add_one(counter); });
         INFO(n << " coroutines: " << c);
         CHECK(c.requests <= 2);
         CHECK(c.writes <= 2);
@@ -139,7 +125,7 @@ TEST_CASE("cost of an atomic_counter: of the coroutines of one client, two write
 }
 
 TEST_CASE("cost of transact(): two reads and a write each, of nodes of one's own", "[numbers]") {
-    for (const std::size_t n : crowds) {
+    for (const std::size_t n : client_counts) {
         fake_ensemble e;
         std::vector<client> all = connected_clients(e, n);
         for (std::size_t i = 0; i < n; ++i) {
@@ -151,7 +137,7 @@ TEST_CASE("cost of transact(): two reads and a write each, of nodes of one's own
             const auto body = [a, b](unit& u) -> asio::awaitable<void> { co_await move_between(u, a, b); };
             co_await transact(all[i], body, transact_options());
         };
-        const cost c = cost_of_all(e, n, own);
+        const cost c = cost_of_users(e, n, own);
         INFO(n << " clients: " << c);
         CHECK(c.requests == 3 * n);
         CHECK(c.writes == n);
@@ -162,13 +148,13 @@ TEST_CASE("cost of transact(): two reads and a write each, of nodes of one's own
 }
 
 TEST_CASE("cost of a config_value: a watch each, and a read for each change", "[numbers]") {
-    for (const std::size_t n : crowds) {
+    for (const std::size_t n : client_counts) {
         fake_ensemble e;
         std::vector<client> all = connected_clients(e, n);
         e.create("/limit", "1");
         std::vector<config_value<int>> values;
         for (const client& zk : all) values.emplace_back(zk, "/limit", config_format<int>(&number_of, &text_of_number));
-        const cost first = cost_of_all(e, n, [&](std::size_t i) { return values[i].ready(); });
+        const cost first = cost_of_users(e, n, [&](std::size_t i) { return values[i].ready(); });
         INFO(n << " values begin: " << first);
         CHECK(first.writes == 0);
         CHECK(first.listings == 0);
@@ -190,7 +176,7 @@ TEST_CASE("cost of a config_value: a watch each, and a read for each change", "[
 
 // What its name says: each release wakes all.
 TEST_CASE("cost of an unfair_mutex: each release costs a create and a read of each waiter", "[numbers]") {
-    for (const std::size_t n : crowds) {
+    for (const std::size_t n : client_counts) {
         fake_ensemble e;
         std::vector<client> all = connected_clients(e, n + 1);
         std::optional<lock_guard> held(e.run(unfair_mutex(all.back(), "/u").acquire()));

@@ -28,8 +28,6 @@ using zkasio::testing::fake_ensemble;
 
 namespace {
 
-constexpr std::size_t crowds[] = {10, 100, 200};  // connecting 1000 clients takes seconds
-
 asio::awaitable<void> hold_for(shared_mutex lock, lock_kind kind, std::chrono::nanoseconds time) {
     lock_guard guard = co_await lock.acquire(kind);
     co_await sleep_for(time);
@@ -42,19 +40,6 @@ asio::awaitable<void> hold_permit_for(semaphore permits, std::chrono::nanosecond
     co_await guard.release();
 }
 
-// What n users cost that begin at once.
-cost cost_of_users(fake_ensemble& e, std::size_t n, const std::function<asio::awaitable<void>(std::size_t)>& use) {
-    const cost_meter meter(e);
-    std::vector<std::unique_ptr<running>> users;
-    for (std::size_t i = 0; i < n; ++i) users.push_back(std::make_unique<running>(e.get_executor(), use(i)));
-    for (const auto& one : users) {
-        const std::error_code failed = e.run(one->code());
-        CHECK_FALSE(failed);
-    }
-    e.run_for(1s);
-    return meter.read();
-}
-
 }  // namespace
 
 TEST_CASE("cost of a shared_mutex: readers, writers, and both, of a process each", "[numbers]") {
@@ -64,7 +49,7 @@ TEST_CASE("cost of a shared_mutex: readers, writers, and both, of a process each
         mixed
     };
     for (const crowd who : {crowd::readers, crowd::writers, crowd::mixed})
-        for (const std::size_t n : crowds) {
+        for (const std::size_t n : client_counts) {
             fake_ensemble e;
             std::vector<client> all = connected_clients(e, n);
             e.create("/rw");
@@ -115,7 +100,7 @@ TEST_CASE("cost of a shared_mutex: many writers of two processes, a listing wher
 }
 
 TEST_CASE("cost of a shared_mutex: readers behind a writer wait for its node, and are let in together", "[numbers]") {
-    for (const std::size_t n : crowds) {
+    for (const std::size_t n : client_counts) {
         fake_ensemble e;
         std::vector<client> all = connected_clients(e, n + 1);
         e.create("/rw");
@@ -136,7 +121,7 @@ TEST_CASE("cost of a shared_mutex: readers behind a writer wait for its node, an
 }
 
 TEST_CASE("cost of a semaphore: n processes for three permits", "[numbers]") {
-    for (const std::size_t n : crowds) {
+    for (const std::size_t n : client_counts) {
         fake_ensemble e;
         std::vector<client> all = connected_clients(e, n);
         e.create("/s/locks");

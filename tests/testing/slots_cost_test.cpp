@@ -31,8 +31,6 @@ using zkasio::testing::fake_ensemble;
 namespace {
 
 const std::string path = "/ids";
-constexpr std::size_t crowds[] = {10, 100, 200};  // of clients: with 1000 the fake ensemble takes a minute
-
 using guards = std::vector<std::optional<lock_guard>>;
 
 asio::awaitable<void> take(slots from, std::optional<lock_guard>& to) {
@@ -74,7 +72,7 @@ void release_all(fake_ensemble& e, const std::vector<client>& clients, guards& a
 }  // namespace
 
 TEST_CASE("cost of slots: processes that start together, and need all numbers", "[slots][numbers]") {
-    for (const std::size_t n : crowds) {
+    for (const std::size_t n : client_counts) {
         fake_ensemble e;
         std::vector<client> all = connected_clients(e, n);
         e.create(path);
@@ -94,7 +92,7 @@ TEST_CASE("cost of slots: processes that start together, and need all numbers", 
 }
 
 TEST_CASE("cost of slots: processes that start together, with numbers that rest", "[slots][numbers]") {
-    for (const std::size_t n : crowds) {
+    for (const std::size_t n : client_counts) {
         fake_ensemble e;
         std::vector<client> all = connected_clients(e, n);
         e.create(path);

@@ -36,9 +36,9 @@ bool is_orphan(core& c, const session& on, const std::string& path, const node_s
     return seen.ephemeral_owner == on.id() && !c.requests().ephemerals().may_have_made(path);
 }
 
-// The stats of those that exist and may be read.
+// Those that exist, may be read, and are what `is` says.
 asio::awaitable<orphan_nodes> orphans_among(session on, std::vector<std::string> paths,
-                                            std::function<bool(const node_data&)> is) {
+                                            std::function<bool(const std::string&, const node_stat&)> is) {
     orphan_nodes found;
     std::vector<pending_data> asked;
     asked.reserve(paths.size());
@@ -52,7 +52,7 @@ asio::awaitable<orphan_nodes> orphans_among(session on, std::vector<std::string>
         } catch (const error& e) {
             if (e.code() != zk_errc::no_node && e.code() != zk_errc::no_auth) throw;
         }
-        if (exists && is(seen)) found.push_back({paths[i], seen.stat.czxid, seen.stat.version});
+        if (exists && is(paths[i], seen.stat)) found.push_back({paths[i], seen.stat.czxid, seen.stat.version});
     }
     co_return found;
 }
@@ -63,20 +63,18 @@ asio::awaitable<orphan_nodes> orphans_below(core_ptr core, session on, std::stri
                                             std::function<bool(const std::string&)> is_one) {
     co_await on.sync(directory);
     std::vector<std::string> names = co_await children_if_any(on, directory);
-    std::erase_if(names, [&](const std::string& name) { return !is_one(name); });
+    std::vector<std::string> paths;
+    for (const std::string& name : names)
+        if (is_one(name)) paths.push_back(join_path(directory, name));
+    std::erase_if(paths, [&](const std::string& path) { return core->requests().ephemerals().may_have_made(path); });
     orphan_nodes all;
-    for (std::size_t begin = 0; begin < names.size(); begin += most_orphans_at_once) {
-        std::vector<std::string> paths;
-        for (std::size_t i = begin; i < std::min(names.size(), begin + most_orphans_at_once); ++i) {
-            paths.push_back(join_path(directory, names[i]));
-            if (core->requests().ephemerals().may_have_made(paths.back())) paths.pop_back();
-        }
-        std::function<bool(const node_data&)> is_ours = [&](const node_data& seen) {
-            return seen.stat.ephemeral_owner == on.id();
-        };
-        const orphan_nodes some = co_await orphans_among(on, std::move(paths), std::move(is_ours));
-        for (const orphan_node& o : some)
-            if (!core->requests().ephemerals().may_have_made(o.path)) all.push_back(o);
+    for (std::size_t begin = 0; begin < paths.size(); begin += most_orphans_at_once) {
+        const std::size_t end = std::min(paths.size(), begin + most_orphans_at_once);
+        std::vector<std::string> some(&paths[begin], &paths[begin] + (end - begin));
+        std::function<bool(const std::string&, const node_stat&)> is =
+            [&](const std::string& path, const node_stat& seen) { return is_orphan(*core, on, path, seen); };
+        const orphan_nodes found = co_await orphans_among(on, std::move(some), std::move(is));
+        all.insert(all.end(), found.begin(), found.end());
     }
     co_return all;
 }
@@ -106,7 +104,7 @@ asio::awaitable<bool> former_is_over(core_ptr core, session on) {
 
 struct not_removed {
     not_removed() {}     // user-provided: see coroutine_safety.hpp
-    orphan_nodes again;  // were written meanwhile, or stood beside one that was
+    orphan_nodes again;  // another client was at work on one of those in the same transaction
     orphan_nodes refused;
 };
 
@@ -117,8 +115,8 @@ asio::awaitable<not_removed> remove_some_orphans(session on, orphan_nodes some) 
     not_removed left;
     std::vector<std::string> paths;
     for (const orphan_node& o : some) paths.push_back(o.path);
-    std::function<bool(const node_data&)> is_same = [&](const node_data& seen) {
-        return std::any_of(some.begin(), some.end(), [&](const orphan_node& o) { return o.czxid == seen.stat.czxid; });
+    std::function<bool(const std::string&, const node_stat&)> is_same = [&](const std::string&, const node_stat& seen) {
+        return std::any_of(some.begin(), some.end(), [&](const orphan_node& o) { return o.czxid == seen.czxid; });
     };
     const orphan_nodes there = co_await orphans_among(on, std::move(paths), std::move(is_same));
     if (there.empty()) co_return left;
