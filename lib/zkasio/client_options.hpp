@@ -106,7 +106,8 @@ public:
     /// and in order, unless no other contender of this session is at the same lock. Any other create beyond the budget
     /// fails with errc::too_many_ephemerals, also that of a multi_mutex; and so does a contender when all that fills
     /// the budget is held: it would wait for itself. A session of resume() has a quarter of it: the nodes of before are
-    /// not known.
+    /// not known, nor needs a persistent_node room that finds one of them. When half of it is used, and then half of
+    /// what was left, an exists() of each node that is held tells which ones other clients have removed.
     client_options& ephemeral_budget(std::size_t bytes) { ephemeral_budget_ = bytes; return *this; }
     /// The retry policy of operations that only read (exponential, 8 times).
     client_options& retry(retry_policy p) { retry_ = p; return *this; }

@@ -1,5 +1,6 @@
 #include "support/catch.hpp"
 #include "support/test_client.hpp"
+#include "testing/cost.hpp"
 #include "testing/steps.hpp"
 
 #include <zkasio/error.hpp>
@@ -9,6 +10,7 @@
 #include <zkasio/testing/fake_ensemble.hpp>
 
 #include <asio/awaitable.hpp>
+#include <asio/post.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -18,7 +20,9 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 namespace ephemeral_budget_tests {
@@ -168,6 +172,104 @@ TEST_CASE("ephemeral budget: a create whose answer is lost counts until an answe
         CHECK(still == errc::too_many_ephemerals);
         co_await zk.remove("/d/" + there.names.at(0));
         co_await zk.create(path, "", numbered);
+        co_await zk.close();
+    };
+    e.run(body);
+}
+
+TEST_CASE("ephemeral budget: room that other clients make is found, for a few requests a node") {
+    for (const std::string how : {"removed", "removed with its parent", "made in a transaction"}) {
+        INFO(how);
+        constexpr std::size_t n = 1000;
+        fake_ensemble e;
+        const client zk = e.client(with_budget(6000)), other = e.client(calm());
+        auto body = [&]() -> asio::awaitable<void> {
+            create_options below;
+            below.mode(create_mode::ephemeral).parents(missing_parents::create_persistent);
+            const auto make = [&](std::string path) -> asio::awaitable<void> {
+                if (how == "made in a transaction") {
+                    transaction t;
+                    t.create(path, "", ephemeral());
+                    co_await other.create_unless_exists("/requests");
+                    co_await zk.multi(t);
+                } else {
+                    co_await zk.create(path, "", below);
+                }
+            };
+            const cost_meter meter(e);
+            for (std::size_t i = 0; i < n; ++i) {
+                const std::string path = "/requests/request-of-a-customer-" + std::to_string(i);
+                co_await make(path);
+                if (how == "removed with its parent")
+                    co_await other.remove_recursive("/requests");
+                else
+                    co_await other.remove(path);
+            }
+            const cost all = meter.read();
+            INFO(all);
+            CHECK(all.requests <= n * (how == "removed" ? 6 : 12));
+            const lock_guard g = co_await mutex(zk, "/locks/m").acquire();
+            co_await other.close();
+            co_await zk.close();
+        };
+        e.run(body);
+    }
+}
+
+TEST_CASE("ephemeral budget: an acquire that is cancelled after its create was lost leaves nothing behind") {
+    // Also where the directory does not exist, as nothing was created.
+    for (const bool exists : {false, true}) {
+        fake_ensemble e;
+        if (exists) e.create("/lock");
+        const client zk = e.client(with_budget(6000));
+        e.run(zk.connected());
+        for (int i = 0; i < 200; ++i) {
+            bool armed = true;
+            std::optional<running> acquire;
+            e.on_step([&](std::string_view step) {
+                if (!armed || step.find("apply 0: create") == step.npos) return;
+                armed = false;
+                e.cut(zk);
+                asio::post(e.context(), [&] { acquire->cancel(); });
+            });
+            auto take = [&]() -> asio::awaitable<void> { const lock_guard g = co_await mutex(zk, "/lock").acquire(); };
+            acquire.emplace(zk.get_executor(), take());
+            e.run_for(1s);
+            REQUIRE(acquire->ended());
+            const std::error_code code = e.run(acquire->code());
+            CHECK(code == condition::cancelled);
+            REQUIRE_FALSE(armed);
+        }
+        e.on_step(nullptr);
+        auto body = [&]() -> asio::awaitable<void> {
+            co_await zk.create("/" + std::string(5900, 'n'), "", ephemeral());
+            co_await zk.close();
+        };
+        e.run(body);
+    }
+}
+
+TEST_CASE("ephemeral budget: sequential nodes whose creates were lost are searched for on the next connection") {
+    fake_ensemble e;
+    e.create("/d");
+    const client zk = e.client(with_budget(1000));
+    auto body = [&]() -> asio::awaitable<void> {
+        create_options numbered;
+        numbered.mode(create_mode::ephemeral_sequential);
+        bool cut = false;
+        e.on_step([&](std::string_view step) {
+            if (step.find("apply 0: create") == step.npos || std::exchange(cut, true)) return;
+            e.cut(zk);
+        });
+        for (int i = 0; i < 20; ++i) {
+            cut = false;
+            const std::error_code lost = co_await code_of(zk.create("/d/" + std::string(100, 'n'), "", numbered));
+            CHECK(lost == condition::outcome_unknown);
+            co_await sleep_for(1s);
+            for (const std::string& applied : e.children("/d")) co_await zk.remove("/d/" + applied);
+        }
+        e.on_step(nullptr);
+        co_await zk.create("/d/" + std::string(900, 'n'), "", numbered);
         co_await zk.close();
     };
     e.run(body);

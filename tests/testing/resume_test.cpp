@@ -445,6 +445,35 @@ TEST_CASE("resume: a persistent_node finds its node, which is none that is remov
     CHECK(ensemble.stat("/node")->czxid == born);
 }
 
+TEST_CASE("resume: persistent_nodes of the former process need no room of the heir's", "[testing]") {
+    constexpr int n = 100;
+    const auto path = [](int i) { return "/instance-" + std::to_string(1000 + i); };  // 18 bytes each
+    const client_options how = sessions_of_ten_seconds().ephemeral_budget(3000);
+    fake_ensemble e;
+    const client former = e.client(how);
+    std::vector<persistent_node> left;
+    for (int i = 0; i < n; ++i) left.emplace_back(former, path(i), "former");
+    e.run_for(1s);
+    const client heir = heir_of(e, former, how);  // has a quarter: 41 nodes
+    {
+        std::vector<persistent_node> nodes;
+        for (int i = 0; i < n; ++i) nodes.emplace_back(heir, path(i), "heir");
+        e.run_for(1s);
+        for (const persistent_node& one : nodes) CHECK(one.state() == persistent_node_state::standing);
+        for (int i = 0; i < n; ++i) CHECK(e.data(path(i)) == "heir");
+        // One that the former process has not made needs room.
+        std::vector<persistent_node> more;
+        for (int i = n; i < 2 * n; ++i) more.emplace_back(heir, path(i), "heir");
+        e.run_for(1s);
+        CHECK(more.front().state() == persistent_node_state::standing);
+        CHECK(more.back().state() == persistent_node_state::ended);
+    }
+    e.run_for(1s);
+    CHECK(e.children("/").size() == 0);
+    e.run(heir.close());
+    e.run(former.close());
+}
+
 TEST_CASE("resume: where the former process has left nothing, whoever waits asks no more than anybody else",
           "[testing]") {
     const bool resumed = GENERATE(false, true);

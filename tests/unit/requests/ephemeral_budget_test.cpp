@@ -11,6 +11,7 @@
 #include <deque>
 #include <map>
 #include <random>
+#include <set>
 #include <string>
 #include <utility>
 #include <variant>
@@ -136,6 +137,10 @@ TEST_CASE("ephemeral budget, histories: never less than what the servers have, a
         ephemeral_budget budget(500, chroot, false);
         budget.connected(ours);
         std::deque<sent_request> under_way;
+        std::set<std::string> contenders;  // their paths without the number
+        const auto is_of_contender = [&](const std::string& path) {
+            return path.size() > 10 && contenders.contains(path.substr(0, path.size() - 10));
+        };
         const auto ask = [&](request what, bool waits = false) {
             sent_request r{std::move(what), waits, {}};
             if (begin(budget, r))
@@ -165,7 +170,13 @@ TEST_CASE("ephemeral budget, histories: never less than what the servers have, a
             switch (below(10)) {
                 case 0:
                 case 1:
-                case 2: ask(some_create(), below(2) == 0); break;
+                case 2: {
+                    create_request c = some_create();
+                    const bool waits = is_sequential(c.mode) && below(2) == 0;
+                    if (waits) contenders.insert(c.path);
+                    ask(std::move(c), waits);
+                    break;
+                }
                 case 3:
                 case 4: ask(remove_request{some_node(), any_version}); break;
                 case 5: {
@@ -180,11 +191,11 @@ TEST_CASE("ephemeral budget, histories: never less than what the servers have, a
                     break;
                 }
                 case 6: servers.nodes.emplace(some_path(), others); break;
-                case 7:  // an operator, of which a watch tells
+                case 7:  // another client removes a node; of a contender's node, a watch tells
                     if (under_way.empty()) {
                         const std::string path = some_node();
                         servers.nodes.erase(path);
-                        budget.gone(path);
+                        if (is_of_contender(path) || below(2)) budget.gone(path);
                     }
                     break;
                 case 8:
@@ -200,9 +211,7 @@ TEST_CASE("ephemeral budget, histories: never less than what the servers have, a
                     }
                     budget.connected(ours);
                     if (below(2)) ask(exists_request{some_node()});  // before the sync()
-                    const std::vector<std::string> doubtful = budget.doubtful();
-                    ask(sync_request{"/"});
-                    for (const std::string& path : doubtful) ask(exists_request{path});
+                    for (request& what : budget.questions()) ask(std::move(what));
                     break;
                 }
             }
@@ -210,15 +219,51 @@ TEST_CASE("ephemeral budget, histories: never less than what the servers have, a
             CHECK(servers.bytes() <= 500);
         }
         while (!under_way.empty()) answer();
-        ask(sync_request{"/"});
-        ask(children_request{"/d"});
-        ask(children_request{"/e"});
+        budget.doubt_held();
+        for (request& what : budget.questions()) ask(std::move(what));
         while (!under_way.empty()) answer();
-        CHECK(budget.doubtful().empty());
+        CHECK(budget.questions().empty());
         CHECK(budget.bytes() == servers.bytes());
     }
     CHECK(lost_requests > 1000);
     CHECK(full > 100);
+}
+
+TEST_CASE("ephemeral budget: a session that fills it asks for each of its nodes three times", "[ephemeral_budget]") {
+    constexpr std::size_t bytes_of_a_node = 6 + chroot + 4;
+    for (const std::size_t n : {10u, 100u, 1000u}) {
+        ephemeral_budget b(n * bytes_of_a_node, chroot, false);
+        b.connected(ours);
+        std::size_t asked = 0;
+        const auto create = [&](std::size_t i) {
+            const std::string path = "/" + std::to_string(10000 + i);
+            run(b, creating(path), created_as(path));
+            if (!b.is_short()) return;
+            b.doubt_held();
+            for (request& what : b.questions()) {
+                asked += std::holds_alternative<exists_request>(what);
+                reply found;
+                found.stat.ephemeral_owner = ours;
+                run(b, std::move(what), found);
+            }
+        };
+        for (std::size_t i = 0; i < n; ++i) create(i);
+        CHECK(asked >= n);
+        CHECK(asked <= 4 * n);
+        // Where it is nearly full, one that goes and one that comes cost nothing.
+        asked = 0;
+        for (int i = 0; i < 100; ++i) {
+            run(b, remove_request{"/10000", any_version}, reply());
+            create(0);
+        }
+        CHECK(asked == 0);
+        // Half of it goes, and comes again.
+        for (std::size_t i = 0; i < n / 2; ++i)
+            run(b, remove_request{"/" + std::to_string(10000 + i), any_version}, reply());
+        for (std::size_t i = 0; i < n / 2; ++i) create(i);
+        CHECK(asked >= n / 2);
+        CHECK(asked <= 4 * n);
+    }
 }
 
 TEST_CASE("ephemeral budget: contenders whose creates were lost may still leave", "[ephemeral_budget]") {

@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <cassert>
 #include <iterator>
+#include <limits>
+#include <set>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -18,10 +21,10 @@ constexpr std::size_t sequence_digits = 10;
 template <class F>
 void for_each_create(const request& r, F f) {
     if (const auto* c = std::get_if<create_request>(&r)) {
-        if (is_ephemeral(c->mode)) f(*c, std::size_t(0));
+        if (is_ephemeral(c->mode)) f(*c);
     } else if (const auto* m = std::get_if<multi_request>(&r)) {
-        for (std::size_t i = 0; i < m->ops.size(); ++i)
-            if (const auto* one = std::get_if<create_request>(&m->ops[i]); one && is_ephemeral(one->mode)) f(*one, i);
+        for (const multi_op& op : m->ops)
+            if (const auto* one = std::get_if<create_request>(&op); one && is_ephemeral(one->mode)) f(*one);
     }
 }
 
@@ -53,7 +56,7 @@ bool is_first_of_path(const multi_request& m, std::size_t i) {
 
 std::size_t ephemeral_budget::cost_of_creates(const request& r) const {
     std::size_t bytes = 0;
-    for_each_create(r, [&](const create_request& c, std::size_t) { bytes += cost_of(path_bytes(c)); });
+    for_each_create(r, [&](const create_request& c) { bytes += cost_of(path_bytes(c)); });
     return bytes;
 }
 
@@ -100,6 +103,7 @@ void ephemeral_budget::release(std::size_t bytes) noexcept {
     used_ -= bytes;
     has_news_ = has_news_ || bytes > 0;
     if (used_ < worth_a_warning / 2) warned_ = false;
+    short_from_ = std::min(short_from_, next_short());
 }
 
 bool ephemeral_budget::take_warning() noexcept {
@@ -125,7 +129,7 @@ bool ephemeral_budget::begin(const request& r, bool waits, share& its) {
     if (bytes == 0) return true;
     used_ += bytes;
     its.bytes = bytes;
-    for_each_create(r, [&](const create_request& c, std::size_t) {
+    for_each_create(r, [&](const create_request& c) {
         its.in = &directory_of(c.path);
         ++its.in->second.nodes;
         contenders_under_way_ += waits;
@@ -161,7 +165,7 @@ void ephemeral_budget::end(const request& r, bool waits, share& its, const reply
     } else if (std::holds_alternative<sync_request>(r)) {
         synced_ = synced_ || !a.code;
     } else if (const auto* l = std::get_if<children_request>(&r)) {
-        if (!a.code && synced_) listed(l->path, a.children);
+        if (synced_ && (!a.code || a.code == zk_errc::no_node)) listed(l->path, a.children);
     } else if (std::holds_alternative<get_request>(r) || std::holds_alternative<exists_request>(r)) {
         found_or_not(path_of(r), a);
     } else if (const auto* s = std::get_if<set_request>(&r)) {
@@ -169,7 +173,7 @@ void ephemeral_budget::end(const request& r, bool waits, share& its, const reply
     }
     if (!creates) return;
     const bool is_one = std::holds_alternative<create_request>(r);
-    for_each_create(r, [&](const create_request& c, std::size_t) {
+    for_each_create(r, [&](const create_request& c) {
         change(is_one ? *was.in : directory_of(c.path), [](usage& d) { --d.nodes; });
         contenders_under_way_ -= waits;
     });
@@ -253,6 +257,28 @@ void ephemeral_budget::gone(std::string_view path) {
     nodes_.erase(at);
     change(*was.in, [&](usage& d) { count(d, was.of, -1); });
     release(bytes);
+}
+
+std::vector<request> ephemeral_budget::questions() const {
+    std::vector<request> all;
+    if (doubtful_.empty() && maybe_made_.empty()) return all;
+    all.emplace_back(sync_request{"/"});
+    std::set<std::string_view> parents;
+    for (const auto& [path, of] : maybe_made_) parents.insert(parent_path(path));
+    for (const std::string_view parent : parents) all.emplace_back(children_request{std::string(parent)});
+    for (const std::string& path : doubtful_) all.emplace_back(exists_request{path});
+    return all;
+}
+
+void ephemeral_budget::doubt_held() {
+    for (const auto& [path, n] : nodes_)
+        if (n.of == use::held) doubtful_.insert(path);
+    short_from_ = next_short();
+}
+
+std::size_t ephemeral_budget::next_short() const noexcept {
+    const std::size_t left = limit_ - std::min(used_, limit_);
+    return left < limit_ / 8 ? std::numeric_limits<std::size_t>::max() : limit_ - left / 2;
 }
 
 bool ephemeral_budget::may_have_made(std::string_view path) const {
@@ -357,6 +383,7 @@ void ephemeral_budget::clear() {
     ++epoch_;
     limit_ = given_;
     used_ = 0;
+    short_from_ = next_short();
     nodes_.clear();
     maybe_made_.clear();
     doubtful_.clear();

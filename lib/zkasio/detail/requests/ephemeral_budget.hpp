@@ -22,7 +22,8 @@ namespace zkasio::detail {
 ///
 /// A node counts from the moment its create waits to be sent until its removal is answered, or until any answer or
 /// event says that the node is gone. A node of a create or a removal whose outcome is unknown counts until an answer
-/// tells, which the next connection asks for: see doubtful(). Of sequential nodes, listings tell: see listed().
+/// tells, which the next connection asks for. Of a node that another client has removed nobody need tell: the servers
+/// are asked when the budget gets short. See questions().
 ///
 /// A contender of a lock needs its node only to wait in the queue of the lock. Contenders behind another node of this
 /// session in the same directory leave a quarter of the budget to all other nodes: so a session whose contenders fill
@@ -35,7 +36,7 @@ public:
     /// @param chroot_length the length in bytes of the chroot, which the server puts in front of each path.
     /// @param resumed the first session may have nodes of an earlier process, which are not known here.
     ephemeral_budget(std::size_t bytes, std::size_t chroot_length, bool resumed)
-        : given_(bytes), chroot_length_(chroot_length), limit_(resumed ? bytes / 4 : bytes) {}
+        : given_(bytes), chroot_length_(chroot_length), limit_(resumed ? bytes / 4 : bytes), short_from_(next_short()) {}
 
     struct usage {  // of a directory
         std::size_t nodes = 0;    // also those of creates under way
@@ -67,8 +68,14 @@ public:
         session_ = session;
         synced_ = false;
     }
-    /// The nodes of which it is unknown whether they exist: an exists() of each, behind a sync(), tells.
-    std::vector<std::string> doubtful() const { return {doubtful_.begin(), doubtful_.end()}; }
+    /// What to ask the servers, in this order, about nodes that may not exist: a sync(), a listing of each directory in
+    /// which a sequential create was lost, and an exists() of each other node. Empty if there is nothing to ask.
+    std::vector<request> questions() const;
+    /// Half of the budget is used; then half of what was left, until an eighth is left.
+    bool is_short() const noexcept { return used_ >= short_from_; }
+    /// Whether the nodes that are held still exist is to be asked: three times for each node, on average, while a session
+    /// fills its budget.
+    void doubt_held();
     void gone(std::string_view path);
     /// Whether this process has made the ephemeral node in this session, or may have.
     bool may_have_made(std::string_view path) const;
@@ -125,10 +132,12 @@ private:
     void found_or_not(std::string_view path, const reply& a);
     void listed(const std::string& parent, const std::vector<std::string>& names);
     void release(std::size_t bytes) noexcept;
+    std::size_t next_short() const noexcept;
 
     const std::size_t given_, chroot_length_;
     std::size_t limit_;  // of this session
     std::size_t used_ = 0;
+    std::size_t short_from_;  // next_short() when least was used since doubt_held()
     by_path<node> nodes_;
     std::multimap<std::string, use> maybe_made_;  // sequential creates of unknown outcome, by path
     std::set<std::string, std::less<>> doubtful_;

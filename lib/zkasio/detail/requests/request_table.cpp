@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cassert>
+#include <deque>
+#include <iterator>
 #include <memory>
 #include <utility>
 #include <variant>
@@ -114,6 +116,10 @@ bool request_table::take_room(entry& e) {
         log_.warn("the ephemeral nodes of this session have " + std::to_string(ephemerals_.bytes()) +
                       " bytes of paths: the servers remove all of them in one transaction, see docs/limits.md",
                   {{"nodes", std::to_string(ephemerals_.nodes())}});
+    if (ephemerals_.is_short()) {
+        ephemerals_.doubt_held();
+        if (link_.connected()) owner_.later([this] { ask_for_doubtful_nodes(); });  // the next connection asks, too
+    }
     return true;
 }
 
@@ -132,15 +138,23 @@ void request_table::tell_room() {
 }
 
 void request_table::ask_for_doubtful_nodes() {
-    const std::vector<std::string> all = ephemerals_.doubtful();
-    const auto ask = [this](request what) {
-        command c;
-        c.what = std::move(what);
-        c.pinned = owner_.current_session();
-        submit(std::move(c), [](reply&&) {});  // leave_room() looks at the answer
+    constexpr std::size_t most_at_once = 64;  // so that no other request waits long behind thousands
+    std::vector<request> all = ephemerals_.questions();
+    const auto rest = std::make_shared<std::deque<request>>(std::make_move_iterator(all.begin()),
+                                                            std::make_move_iterator(all.end()));
+    for (std::size_t i = 0; i < most_at_once; ++i) ask_next(owner_.current_session(), rest);
+}
+
+void request_table::ask_next(const session_record_ptr& in, const std::shared_ptr<std::deque<request>>& rest) {
+    if (rest->empty()) return;
+    command c;
+    c.what = std::move(rest->front());
+    rest->pop_front();
+    c.pinned = in;
+    const auto more = [this, in, rest](reply&& r) {  // leave_room() has looked at the answer
+        if (!r.code || r.code == zk_errc::no_node || r.code == zk_errc::no_auth) ask_next(in, rest);
     };
-    if (!all.empty()) ask(sync_request{"/"});
-    for (const std::string& path : all) ask(exists_request{path});
+    submit(std::move(c), more);
 }
 
 void request_table::drop(entries::node_type node) noexcept {

@@ -148,7 +148,7 @@ public:
     ephemeral_budget& ephemerals() noexcept { return ephemerals_; }
     /// Calls those that wait for room, in a turn of its own, if there may be some.
     void tell_room();
-    /// To be called when the session has a connection again.
+    /// To be called when the session has a connection again. See ephemeral_budget::questions().
     void ask_for_doubtful_nodes();
 
     // ------------------------------------------------------------------------------------- watches of a connection
@@ -240,6 +240,7 @@ private:
     void drop(entries::node_type node) noexcept;
     bool take_room(entry& e);
     void leave_room(entry& e, const reply& r, bool again = false);
+    void ask_next(const session_record_ptr& in, const std::shared_ptr<std::deque<request>>& rest);
     bool is_needed(op_id id, const entry& e);
     bool is_alone(const command& c) const;
     bool send(op_id id, entry& e);

@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <cassert>
+#include <exception>
+#include <optional>
 #include <utility>
 
 namespace zkasio::membership_detail {
@@ -121,6 +123,7 @@ asio::awaitable<void> node_keeper::create(std::shared_ptr<node_keeper> self, ses
     const std::string path = self->path_to_create();
     const create_options how = self->how_to_create();
     bool parent_is_gone = false;
+    std::exception_ptr no_room;
     const auto asked_at = boot_clock::now();
     try {
         const created made = co_await on.create(path, data.data, how);
@@ -132,10 +135,15 @@ asio::awaitable<void> node_keeper::create(std::shared_ptr<node_keeper> self, ses
         self->create_failed(e, was_unknown);
         if (e.code() == errc::too_large && self->refuses_data(e, data)) co_return;
         parent_is_gone = e.code() == zk_errc::no_node && self->options_.parents() != missing_parents::fail;
-        if (e.code() != zk_errc::node_exists && !parent_is_gone) throw;
+        if (e.code() == errc::too_many_ephemerals && !self->has_no_name()) no_room = std::current_exception();
+        if (e.code() != zk_errc::node_exists && !parent_is_gone && !no_room) throw;
     }
     // This server may not have heard yet of the node that is in the way.
     co_await on.sync(path);
+    if (no_room) {  // and none is needed for a node of the process that had the session before
+        const std::optional<node_stat> there = co_await on.exists(path);
+        if (!there) std::rethrow_exception(no_room);
+    }
     if (parent_is_gone) co_await wait_for_parent(self, on, wish);
 }
 
