@@ -249,7 +249,7 @@ TEST_CASE("ephemeral budget: an acquire that is cancelled after its create was l
     }
 }
 
-TEST_CASE("ephemeral budget: sequential nodes whose creates were lost are searched for on the next connection") {
+TEST_CASE("ephemeral budget: sequential nodes whose creates were lost are searched for when it is short") {
     fake_ensemble e;
     e.create("/d");
     const client zk = e.client(with_budget(1000));

@@ -103,7 +103,7 @@ void ephemeral_budget::release(std::size_t bytes) noexcept {
     used_ -= bytes;
     has_news_ = has_news_ || bytes > 0;
     if (used_ < worth_a_warning / 2) warned_ = false;
-    short_from_ = std::min(short_from_, next_short());
+    if (short_from_ > limit_ - limit_ / 2) short_from_ = std::min(short_from_, next_short());
 }
 
 bool ephemeral_budget::take_warning() noexcept {
@@ -261,11 +261,9 @@ void ephemeral_budget::gone(std::string_view path) {
 
 std::vector<request> ephemeral_budget::questions() const {
     std::vector<request> all;
-    if (doubtful_.empty() && maybe_made_.empty()) return all;
+    if (doubtful_.empty() && to_list_.empty()) return all;
     all.emplace_back(sync_request{"/"});
-    std::set<std::string_view> parents;
-    for (const auto& [path, of] : maybe_made_) parents.insert(parent_path(path));
-    for (const std::string_view parent : parents) all.emplace_back(children_request{std::string(parent)});
+    for (const std::string& parent : to_list_) all.emplace_back(children_request{parent});
     for (const std::string& path : doubtful_) all.emplace_back(exists_request{path});
     return all;
 }
@@ -273,6 +271,7 @@ std::vector<request> ephemeral_budget::questions() const {
 void ephemeral_budget::doubt_held() {
     for (const auto& [path, n] : nodes_)
         if (n.of == use::held) doubtful_.insert(path);
+    for (const auto& [path, of] : maybe_made_) to_list_.emplace(parent_path(path));
     short_from_ = next_short();
 }
 
@@ -290,6 +289,7 @@ bool ephemeral_budget::may_have_made(std::string_view path) const {
 
 // Which of the lost creates of sequential nodes have been applied: their paths are prefixes of names.
 void ephemeral_budget::listed(const std::string& parent, const std::vector<std::string>& names) {
+    to_list_.erase(parent);
     const std::string below = join_path(parent, "");
     auto it = maybe_made_.lower_bound(below);
     if (it == maybe_made_.end() || !it->first.starts_with(below)) return;
@@ -387,6 +387,7 @@ void ephemeral_budget::clear() {
     nodes_.clear();
     maybe_made_.clear();
     doubtful_.clear();
+    to_list_.clear();
     directories_.clear();
     swept_ = 0;
     waiting_nodes_ = leaving_nodes_ = contenders_under_way_ = moving_ = 0;

@@ -22,8 +22,8 @@ namespace zkasio::detail {
 ///
 /// A node counts from the moment its create waits to be sent until its removal is answered, or until any answer or
 /// event says that the node is gone. A node of a create or a removal whose outcome is unknown counts until an answer
-/// tells, which the next connection asks for. Of a node that another client has removed nobody need tell: the servers
-/// are asked when the budget gets short. See questions().
+/// tells, which the next connection asks for. Nobody need tell of a node that another client has removed, or whether a
+/// sequential create was applied: the servers are asked when the budget gets short. See questions().
 ///
 /// A contender of a lock needs its node only to wait in the queue of the lock. Contenders behind another node of this
 /// session in the same directory leave a quarter of the budget to all other nodes: so a session whose contenders fill
@@ -68,13 +68,12 @@ public:
         session_ = session;
         synced_ = false;
     }
-    /// What to ask the servers, in this order, about nodes that may not exist: a sync(), a listing of each directory in
-    /// which a sequential create was lost, and an exists() of each other node. Empty if there is nothing to ask.
+    /// What to ask the servers, in this order, about nodes that may not exist. Empty if there is nothing to ask.
     std::vector<request> questions() const;
     /// Half of the budget is used; then half of what was left, until an eighth is left.
     bool is_short() const noexcept { return used_ >= short_from_; }
-    /// Whether the nodes that are held still exist is to be asked: three times for each node, on average, while a session
-    /// fills its budget.
+    /// Which of the nodes that are held, or that are sequential and whose creates were lost, exist is to be asked: three
+    /// times for each node, on average, while a session fills its budget.
     void doubt_held();
     void gone(std::string_view path);
     /// Whether this process has made the ephemeral node in this session, or may have.
@@ -141,6 +140,7 @@ private:
     by_path<node> nodes_;
     std::multimap<std::string, use> maybe_made_;  // sequential creates of unknown outcome, by path
     std::set<std::string, std::less<>> doubtful_;
+    std::set<std::string> to_list_;  // directories in which sequential creates were lost
     by_path<usage> directories_;  // also those that have lost their last node: mostly they get another one soon
     std::size_t swept_ = 0;       // how many there were after the last removal of unused ones
     std::size_t waiting_nodes_ = 0, leaving_nodes_ = 0;
