@@ -107,7 +107,8 @@ public:
     /// fails with errc::too_many_ephemerals, also that of a multi_mutex; and so does a contender when all that fills
     /// the budget is held: it would wait for itself. A session of resume() has a quarter of it: the nodes of before are
     /// not known, nor needs a persistent_node room that finds one of them. When half of it is used, and then half of
-    /// what was left, an exists() of each node that is held tells which ones other clients have removed.
+    /// what was left, an exists() of each node that is held tells which ones other clients have removed; and so once a
+    /// minute while creates are refused.
     client_options& ephemeral_budget(std::size_t bytes) { ephemeral_budget_ = bytes; return *this; }
     /// The retry policy of operations that only read (exponential, 8 times).
     client_options& retry(retry_policy p) { retry_ = p; return *this; }

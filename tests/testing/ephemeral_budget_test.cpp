@@ -216,6 +216,34 @@ TEST_CASE("ephemeral budget: room that other clients make is found, for a few re
     }
 }
 
+TEST_CASE("ephemeral budget: room is found a minute after it was full, also where requests are throttled") {
+    for (const bool throttled : {false, true}) {
+        fake_ensemble e;
+        const client zk = e.client(with_budget(6000));
+        auto body = [&]() -> asio::awaitable<void> {
+            const create_options how = ephemeral();
+            const auto path = [](int i) { return "/a-node-of-many-" + std::to_string(1000 + i); };
+            int n = 0;
+            for (std::error_code full; !full; ++n) full = co_await code_of(zk.create(path(n), "", how));
+            CHECK(n == 6000 / 24 + 1);
+            for (const std::string& name : e.children("/")) e.remove("/" + name);
+            if (throttled) e.throttle(3);
+            const cost_meter meter(e);
+            int refused = 0;
+            for (;; ++refused) {
+                const std::error_code code = co_await code_of(zk.create("/x", "", how));
+                if (!code) break;
+                REQUIRE(refused < 200);
+                co_await sleep_for(1s);
+            }
+            CHECK(refused <= 121);
+            CHECK(meter.read().requests <= 2 * static_cast<std::size_t>(n) + 10);
+            co_await zk.close();
+        };
+        e.run(body);
+    }
+}
+
 TEST_CASE("ephemeral budget: an acquire that is cancelled after its create was lost leaves nothing behind") {
     // Also where the directory does not exist, as nothing was created.
     for (const bool exists : {false, true}) {

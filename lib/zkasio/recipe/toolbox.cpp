@@ -152,7 +152,7 @@ void toolbox::now_holds(const std::string& path) const {
 
 void toolbox::is_gone(const std::string& path) const {
     request_table& requests = there(on_.core_, "is_gone")->requests();
-    requests.ephemerals().gone(path);
+    requests.ephemerals().heard_gone(path);
     requests.tell_room();
 }
 

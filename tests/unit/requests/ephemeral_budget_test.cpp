@@ -195,7 +195,7 @@ TEST_CASE("ephemeral budget, histories: never less than what the servers have, a
                     if (under_way.empty()) {
                         const std::string path = some_node();
                         servers.nodes.erase(path);
-                        if (is_of_contender(path) || below(2)) budget.gone(path);
+                        if (is_of_contender(path) || below(2)) budget.heard_gone(path);
                     }
                     break;
                 case 8:
@@ -266,6 +266,27 @@ TEST_CASE("ephemeral budget: a session that fills it asks for each of its nodes 
     }
 }
 
+TEST_CASE("ephemeral budget: a server that lags may tell of an older removal than the create that was lost",
+          "[ephemeral_budget]") {
+    ephemeral_budget b(1000, 0, false);
+    b.connected(ours);
+    run(b, creating("/p"), created_as("/p"));
+    const std::size_t one = b.bytes();
+    sent_request again{creating("/p"), false, {}};  // another client has removed the first one
+    REQUIRE(begin(b, again));
+    end(b, again, lost);
+    b.connected(ours);
+    b.heard_gone("/p");
+    CHECK(b.bytes() == one);
+    run(b, sync_request{"/"}, reply());
+    reply found;
+    found.stat.ephemeral_owner = ours;
+    run(b, exists_request{"/p"}, found);
+    CHECK(b.bytes() == one);
+    b.heard_gone("/p");
+    CHECK(b.bytes() == 0);
+}
+
 TEST_CASE("ephemeral budget: contenders whose creates were lost may still leave", "[ephemeral_budget]") {
     ephemeral_budget b(1000, 0, false);
     b.connected(ours);
@@ -311,7 +332,7 @@ TEST_CASE("ephemeral budget: of nodes that are named like lost ones, as many cou
     run(b, children_request{"/members"}, names);
     CHECK(b.bytes() == one);
     CHECK(b.nodes() == 1);
-    b.gone("/members/m-0000000003");
+    b.heard_gone("/members/m-0000000003");
     CHECK(b.bytes() == 0);
 }
 

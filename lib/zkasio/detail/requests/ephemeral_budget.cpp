@@ -237,6 +237,10 @@ void ephemeral_budget::removed_or_not(const std::string& path, const reply& a, b
     if (a.sent) doubt(path);
 }
 
+void ephemeral_budget::heard_gone(std::string_view path) {
+    if (synced_ || !doubtful_.contains(path)) gone(path);
+}
+
 // A server that has not synced may not know yet of a create that was lost.
 void ephemeral_budget::found_or_not(std::string_view path, const reply& a) {
     const auto doubt = doubtful_.find(path);
@@ -277,7 +281,7 @@ void ephemeral_budget::doubt_held() {
 
 std::size_t ephemeral_budget::next_short() const noexcept {
     const std::size_t left = limit_ - std::min(used_, limit_);
-    return left < limit_ / 8 ? std::numeric_limits<std::size_t>::max() : limit_ - left / 2;
+    return left <= limit_ / 8 ? std::numeric_limits<std::size_t>::max() : limit_ - left / 2;
 }
 
 bool ephemeral_budget::may_have_made(std::string_view path) const {

@@ -70,12 +70,14 @@ public:
     }
     /// What to ask the servers, in this order, about nodes that may not exist. Empty if there is nothing to ask.
     std::vector<request> questions() const;
-    /// Half of the budget is used; then half of what was left, until an eighth is left.
+    /// Half of the budget is used; then half of what was left, until it is less than an eighth.
     bool is_short() const noexcept { return used_ >= short_from_; }
     /// Which of the nodes that are held, or that are sequential and whose creates were lost, exist is to be asked: three
     /// times for each node, on average, while a session fills its budget.
     void doubt_held();
-    void gone(std::string_view path);
+    bool is_in_doubt(const std::string& path) const { return doubtful_.contains(path); }
+    /// A watch, or a listing, tells that the node was removed.
+    void heard_gone(std::string_view path);
     /// Whether this process has made the ephemeral node in this session, or may have.
     bool may_have_made(std::string_view path) const;
 
@@ -129,6 +131,7 @@ private:
     void made_or_not(const create_request& c, directory& in, const std::string& made, bool waits, const reply& a);
     void removed_or_not(const std::string& path, const reply& a, bool again);
     void found_or_not(std::string_view path, const reply& a);
+    void gone(std::string_view path);
     void listed(const std::string& parent, const std::vector<std::string>& names);
     void release(std::size_t bytes) noexcept;
     std::size_t next_short() const noexcept;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <chrono>
 #include <deque>
 #include <iterator>
 #include <memory>
@@ -111,15 +112,17 @@ request_table::entry& request_table::insert(op_id id, time_point now, command&& 
 // ------------------------------------------------------------------------------------------------ ephemeral nodes
 
 bool request_table::take_room(entry& e) {
-    if (!ephemerals_.begin(*e.what, e.of_contender, e.ephemerals)) return false;
-    if (e.ephemerals.bytes > 0 && ephemerals_.take_warning())
+    if (!ephemerals_.begin(*e.what, e.of_contender, e.ephemerals)) {
+        const time_point now = clock::now();
+        if (now >= no_search_before_) search_for_room(now);
+        return false;
+    }
+    if (e.ephemerals.bytes == 0) return true;
+    if (ephemerals_.take_warning())
         log_.warn("the ephemeral nodes of this session have " + std::to_string(ephemerals_.bytes()) +
                       " bytes of paths: the servers remove all of them in one transaction, see docs/limits.md",
                   {{"nodes", std::to_string(ephemerals_.nodes())}});
-    if (ephemerals_.is_short()) {
-        ephemerals_.doubt_held();
-        if (link_.connected()) owner_.later([this] { ask_for_doubtful_nodes(); });  // the next connection asks, too
-    }
+    if (ephemerals_.is_short()) search_for_room(clock::now());
     return true;
 }
 
@@ -137,24 +140,37 @@ void request_table::tell_room() {
     });
 }
 
-void request_table::ask_for_doubtful_nodes() {
-    constexpr std::size_t most_at_once = 64;  // so that no other request waits long behind thousands
-    std::vector<request> all = ephemerals_.questions();
-    const auto rest = std::make_shared<std::deque<request>>(std::make_move_iterator(all.begin()),
-                                                            std::make_move_iterator(all.end()));
-    for (std::size_t i = 0; i < most_at_once; ++i) ask_next(owner_.current_session(), rest);
+void request_table::search_for_room(time_point now) {
+    constexpr std::chrono::minutes pause(1);  // of a client without room that goes on asking for some
+    no_search_before_ = now + pause;
+    ephemerals_.doubt_held();
+    if (link_.connected()) owner_.later([this] { ask_for_doubtful_nodes(); });  // the next connection asks, too
 }
 
-void request_table::ask_next(const session_record_ptr& in, const std::shared_ptr<std::deque<request>>& rest) {
-    if (rest->empty()) return;
-    command c;
-    c.what = std::move(rest->front());
-    rest->pop_front();
-    c.pinned = in;
-    const auto more = [this, in, rest](reply&& r) {  // leave_room() has looked at the answer
-        if (!r.code || r.code == zk_errc::no_node || r.code == zk_errc::no_auth) ask_next(in, rest);
-    };
-    submit(std::move(c), more);
+void request_table::ask_for_doubtful_nodes() {
+    std::vector<request> all = ephemerals_.questions();
+    questions_.assign(std::make_move_iterator(all.begin()), std::make_move_iterator(all.end()));
+    ask_more();
+}
+
+void request_table::ask_more() {
+    constexpr std::size_t most_at_once = 64;  // so that no other request waits long behind thousands
+    while (!questions_.empty() && questions_asked_ < most_at_once) {
+        command c;
+        c.what = std::move(questions_.front());
+        questions_.pop_front();
+        const auto* const e = std::get_if<exists_request>(&c.what);
+        if (e && !ephemerals_.is_in_doubt(e->path)) continue;
+        c.pinned = owner_.current_session();
+        ++questions_asked_;
+        const auto more = [this](reply&& r) {  // leave_room() has looked at the answer
+            --questions_asked_;
+            const bool answered = !r.code || r.code == zk_errc::no_node || r.code == zk_errc::no_auth;
+            if (!answered) questions_.clear();  // asked again when the budget is short, or on the next connection
+            ask_more();
+        };
+        submit(std::move(c), more);
+    }
 }
 
 void request_table::drop(entries::node_type node) noexcept {

@@ -240,7 +240,8 @@ private:
     void drop(entries::node_type node) noexcept;
     bool take_room(entry& e);
     void leave_room(entry& e, const reply& r, bool again = false);
-    void ask_next(const session_record_ptr& in, const std::shared_ptr<std::deque<request>>& rest);
+    void search_for_room(time_point now);
+    void ask_more();
     bool is_needed(op_id id, const entry& e);
     bool is_alone(const command& c) const;
     bool send(op_id id, entry& e);
@@ -289,6 +290,9 @@ private:
     bool ahead_of_answers_ = false;    // the feeds know of an event that is newer than the last answer
     watch_registry watches_;
     ephemeral_budget ephemerals_;
+    std::deque<request> questions_;  // of `ephemerals_`, not asked yet
+    std::size_t questions_asked_ = 0;  // not answered yet
+    time_point no_search_before_{};
     bool room_is_told_ = false;  // tell_room() has asked for a turn
     // Watches that were asked for with reads of a read-only server, and what those reads have shown. No server has set
     // these watches: the next connection compares, and sets them.

@@ -66,7 +66,7 @@ void request_table::node_event(detail::node_event e, std::string_view path) {
     telemetry_.counters.watch_events.add();
     ahead_of_answers_ = true;
     if (e == detail::node_event::removed) {
-        ephemerals_.gone(path);
+        ephemerals_.heard_gone(path);
         tell_room();
     }
     for (const watch_ptr& w : watches_.fire(e, path)) waits_.fire(w->fired);

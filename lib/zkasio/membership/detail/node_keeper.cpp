@@ -141,8 +141,14 @@ asio::awaitable<void> node_keeper::create(std::shared_ptr<node_keeper> self, ses
     // This server may not have heard yet of the node that is in the way.
     co_await on.sync(path);
     if (no_room) {  // and none is needed for a node of the process that had the session before
-        const std::optional<node_stat> there = co_await on.exists(path);
-        if (!there) std::rethrow_exception(no_room);
+        bool exists = false;
+        try {
+            const std::optional<node_stat> there = co_await on.exists(path);
+            exists = there.has_value();
+        } catch (const error& e) {
+            if (e.code() != zk_errc::no_auth) throw;
+        }
+        if (!exists) std::rethrow_exception(no_room);
     }
     if (parent_is_gone) co_await wait_for_parent(self, on, wish);
 }
