@@ -13,6 +13,7 @@
 #include <zkasio/locks/mutex.hpp>
 #include <zkasio/locks/semaphore.hpp>
 #include <zkasio/locks/shared_mutex.hpp>
+#include <zkasio/locks/slots.hpp>
 #include <zkasio/queues/work_queue.hpp>
 #include <zkasio/testing/fake_ensemble.hpp>
 #include <zkasio/transact/transact.hpp>
@@ -106,6 +107,11 @@ asio::awaitable<void> use_lock(fake_ensemble& e, lock_pointer lock, user_of_lock
         co_await guard.release();
         if (pause > 0ms) co_await sleep_for(pause);
     }
+}
+
+asio::awaitable<void> use_once(lock_pointer lock) {
+    lock_guard guard = co_await lock->acquire();
+    co_await guard.release();
 }
 
 asio::awaitable<void> add_one_to_n(unit& u) {
@@ -203,6 +209,78 @@ TEST_CASE("fair locks: a partner that falls silent holds others up for its sessi
             late.reset();
             for (const client& zk : all) e.run(zk.close());
         }
+}
+
+// Among processes the first has the number; within a process, the line decides.
+TEST_CASE("slots: coroutines of a far client, or one whose connection breaks, get numbers in their order",
+          "[partners]") {
+    for (const bool rests : {false, true})
+        for (const ailment how : {ailment::is_far, ailment::is_cut_often})
+            for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+                fake_ensemble e(seed);
+                std::vector<client> all;
+                std::vector<user_of_lock> ailing(5), healthy(2);
+                std::vector<std::unique_ptr<running>> tasks;
+                bool over = false;
+                for (std::size_t i = 0; i <= healthy.size(); ++i) all.push_back(e.client(calm()));
+                for (const client& zk : all) e.run(zk.connected());
+                const auto use = [&](std::size_t of, user_of_lock& user) {
+                    auto lock = std::make_shared<slots>(all[of], "/l", 2, slots_options().quiet(rests ? 2ms : 0ms));
+                    tasks.push_back(
+                        std::make_unique<running>(e.get_executor(), use_lock(e, std::move(lock), user, over, 20ms)));
+                };
+                for (user_of_lock& user : ailing) use(0, user);
+                for (std::size_t i = 0; i < healthy.size(); ++i) use(1 + i, healthy[i]);
+                tasks.push_back(std::make_unique<running>(e.get_executor(), ail(e, all[0], how, over)));
+                e.run_for(4s);
+                stop_all(e, over, tasks);
+                INFO((rests ? "numbers rest, " : "")
+                     << (how == ailment::is_far ? "far" : "cut often") << ", seed " << seed);
+                for (const user_of_lock& user : healthy) {
+                    INFO("a healthy one: " << user.grants << " grants, longest wait "
+                                           << user.longest.count() / 1'000'000 << " ms");
+                    CHECK(user.longest < 1s);
+                    CHECK(user.grants > 20);
+                }
+                const auto [least, most] = std::minmax_element(
+                    ailing.begin(), ailing.end(),
+                    [](const user_of_lock& a, const user_of_lock& b) { return a.grants < b.grants; });
+                INFO("the ailing ones: " << least->grants << " to " << most->grants << " grants");
+                CHECK(least->grants > 2);
+                CHECK(most->grants <= least->grants + least->grants / 10 + 3);  // a lost answer costs a pause
+                for (const client& zk : all) e.run(zk.close());
+                e.run_dry();
+            }
+}
+
+TEST_CASE("slots: a client that falls silent keeps its numbers from others for its session timeout", "[partners]") {
+    fake_ensemble e;
+    client silent = e.client(sessions_of_ten_seconds()), healthy = e.client(sessions_of_ten_seconds());
+    const slots ours(silent, "/l", 2), theirs(healthy, "/l", 2);
+    std::optional<lock_guard> one = e.run(ours.acquire()), two = e.run(theirs.acquire());
+    std::vector<std::unique_ptr<running>> waits;
+    for (int i = 0; i < 3; ++i)
+        waits.push_back(std::make_unique<running>(e.get_executor(), use_once(std::make_shared<slots>(ours))));
+    e.run_for(1s);
+    e.silence(silent);
+    two.reset();
+    e.run(healthy.idle());
+    two = e.run(theirs.try_acquire());
+    CHECK(two);  // whoever waits without a connection keeps nobody out
+    const auto began = e.now();
+    std::optional<lock_guard> other = e.run(theirs.acquire());
+    CHECK(e.now() - began < 11s);
+    CHECK_FALSE(one->held());
+    e.let_in(silent);
+    other.reset();
+    two.reset();
+    for (const auto& wait : waits) {
+        const std::error_code ended = e.run(wait->code());
+        CHECK((!ended || ended == errc::session_expired));
+    }
+    one.reset();
+    for (client* zk : {&silent, &healthy}) e.run(zk->close());
+    e.run_dry();
 }
 
 TEST_CASE("shared_mutex: a far writer beside readers that come all the time has its turns", "[partners]") {

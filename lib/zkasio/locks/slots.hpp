@@ -51,8 +51,9 @@ private:
 /// Not fair among processes: the first acquire that finds a free number has it, and the others look for another one; a
 /// number that becomes free wakes all waiting processes. An acquire to which other clients were faster tries a number
 /// at random among the lowest 4 that are free, then among the lowest 16, 64 ...: so n processes that start together
-/// need about n log n writes in all, and some of them get higher numbers although lower ones are free. Without quiet(),
-/// an acquire takes two round trips.
+/// need about n log n writes in all, and some of them get higher numbers although lower ones are free. A process that is
+/// far from the servers may wait without a bound beside near ones that take every number at once; permits of a semaphore
+/// are given in turns. Without quiet(), an acquire takes two round trips.
 ///
 /// Coroutines of one client that wait stand in line: the first of them asks the servers, and hands on what else it has
 /// found. So a change costs each process at most three listings, and one write for each number that it tries, however
