@@ -375,6 +375,38 @@ TEST_CASE("slots: many coroutines of one client share the numbers, and one watch
     e.run(body);
 }
 
+TEST_CASE("slots: those that wait for few numbers are not in the way of those that wait for more", "[slots]") {
+    fake_ensemble e;
+    const client one = e.client(calm()), two = e.client(calm());
+    const slots of_one(one, path, 1), of_ten(one, path, 10);
+    std::vector<lock_guard> theirs;
+    theirs.push_back(e.run(slots(two, path, 1).acquire()));
+    {
+        taking few(e, of_one);
+        e.run_for(1s);
+        taking many(e, of_ten);
+        e.run_for(1s);
+        REQUIRE(many.done());
+        CHECK(many.guard().slot() != 0);
+        CHECK_FALSE(few.done());
+    }
+    e.run_for(1s);
+    while (theirs.size() < 10) theirs.push_back(e.run(slots(two, path, 10).acquire()));
+    {
+        taking many(e, of_ten);
+        e.run_for(1s);
+        taking few(e, of_one);
+        e.run_for(1s);
+        theirs.clear();  // all at once
+        e.run_for(1s);
+        CHECK(many.done());
+        if (few.done()) CHECK(few.guard().slot() == 0);
+    }
+    e.run_for(1s);
+    e.run(one.close());
+    e.run(two.close());
+}
+
 TEST_CASE("slots: a number is free with the session of its holder, and a wait goes on over sessions if asked to",
           "[slots]") {
     for (std::uint64_t seed = 1; seed <= 20; ++seed) {

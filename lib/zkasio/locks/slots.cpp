@@ -239,10 +239,9 @@ asio::awaitable<claim_ptr> try_found(session on, slot_spec spec, found_slot foun
 }
 
 // Null: all numbers are held, or rest.
-asio::awaitable<claim_ptr> try_slots(session on, slot_spec spec) {
+asio::awaitable<claim_ptr> try_slots(session on, slot_spec spec, std::shared_ptr<local_slots> local) {
     const boot_clock::time_point asked = boot_clock::now();
     const session waits = on.patient();
-    const std::shared_ptr<local_slots> local = co_await local_slots::of(on, spec.path);
     back_off pauses = toolbox(on).make_back_off();
     unsigned refusals = 0;
     for (bool second_look = false;;) {
@@ -264,15 +263,14 @@ asio::awaitable<claim_ptr> try_slots(session on, slot_spec spec) {
     }
 }
 
-asio::awaitable<claim_ptr> wait_for_slot(session on, slot_spec spec) {
+asio::awaitable<claim_ptr> wait_for_slot(session on, slot_spec spec, std::shared_ptr<local_slots> local,
+                                         std::shared_ptr<local_slots::place> place) {
     const boot_clock::time_point asked = boot_clock::now();
     const session waits = on.patient();
-    const std::shared_ptr<local_slots> local = co_await local_slots::of(on, spec.path);
-    local_slots::place place(local);
     back_off pauses = toolbox(on).make_back_off();
     unsigned refusals = 0;
     for (;;) {
-        search_ptr search = co_await place.turn();
+        search_ptr search = co_await place->turn();
         look how = search ? look::and_watch : look::once;  // with a search that is used up, a wait is likely
         found_slot found;
         while (!found.right) {
@@ -293,7 +291,7 @@ asio::awaitable<claim_ptr> wait_for_slot(session on, slot_spec spec) {
             search.reset();
         }
         local->want(found.offer.number);  // the next contender does not look at it
-        place.pass_turn(std::move(search));
+        place->pass_turn(std::move(search));
         bool changed = false;
         const claim_ptr claim = co_await try_found(on, spec, std::move(found), asked, changed);
         if (claim) co_return claim;
@@ -306,12 +304,16 @@ asio::awaitable<std::optional<lock_guard>> take_slot(client zk, slot_spec spec, 
                                                      if_contended when_contended) {
     refuse_owner(how, spec.path, "no lock_owner can hold numbers: each guard has one of its own");
     const session on = co_await toolbox(zk).current_session("acquire", spec.path);
+    const std::shared_ptr<local_slots> local = co_await local_slots::of(on, spec.path);
+    std::shared_ptr<local_slots::place> place;
+    if (when_contended == if_contended::wait)
+        place = std::make_shared<local_slots::place>(local, local_slots::line_key(spec.n, spec.quiet));
     for (;;) {
         claim_ptr claim;
-        if (when_contended == if_contended::wait)
-            claim = co_await wait_for_slot(on, spec);
+        if (place)
+            claim = co_await wait_for_slot(on, spec, local, place);
         else
-            claim = co_await try_slots(on, spec);
+            claim = co_await try_slots(on, spec, local);
         bool over = !claim;
         if (!over) over = co_await wait_until_covered(claim);
         if (over) co_return to_guard(claim, zk);

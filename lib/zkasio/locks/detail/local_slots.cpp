@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <utility>
+#include <vector>
 
 namespace zkasio::lock_detail {
 
@@ -68,30 +69,30 @@ void local_slots::want(std::uint32_t number) {
     taken_.at(number) = true;
 }
 
-local_slots::place::place(std::shared_ptr<local_slots> of)
-    : of_(std::move(of)), number_([this] {
-          const std::lock_guard lock(of_->mutex_);
-          return of_->places_++;
-      }()) {}
+local_slots::place::place(std::shared_ptr<local_slots> of, line_key in) : of_(std::move(of)) {
+    const std::lock_guard lock(of_->mutex_);
+    in_ = &of_->lines_[in];
+    number_ = of_->places_++;
+}
 
-asio::awaitable<std::shared_ptr<slot_search>> local_slots::place::turn() { return wait_for_turn(of_, number_); }
+asio::awaitable<std::shared_ptr<slot_search>> local_slots::place::turn() { return wait_for_turn(of_, *in_, number_); }
 
 asio::awaitable<std::shared_ptr<slot_search>> local_slots::place::wait_for_turn(std::shared_ptr<local_slots> of,
-                                                                                std::uint64_t number) {
+                                                                                line& in, std::uint64_t number) {
     std::optional<one_shot_event> wait;
     {
         const std::lock_guard lock(of->mutex_);
-        if (of->turn_ && !of->over_) {
+        if (in.turn && !of->over_) {
             wait.emplace(toolbox(of->on_).make_one_shot_event());
-            of->waiting_.emplace(number, *wait);
+            in.waiting.emplace(number, *wait);
         } else {
-            of->turn_ = number;
+            in.turn = number;
         }
     }
     if (wait) co_await wait->wait();
     const std::lock_guard lock(of->mutex_);
     if (of->over_) throw error(of->over_, "acquire", {});
-    co_return std::exchange(of->left_, nullptr);
+    co_return std::exchange(in.left, nullptr);
 }
 
 void local_slots::place::pass_turn(std::shared_ptr<slot_search> left) noexcept {
@@ -99,29 +100,30 @@ void local_slots::place::pass_turn(std::shared_ptr<slot_search> left) noexcept {
     std::shared_ptr<slot_search> unread;
     {
         const std::lock_guard lock(of_->mutex_);
-        of_->waiting_.erase(number_);
-        if (of_->turn_ != number_) return;
-        of_->turn_.reset();
-        unread = std::exchange(of_->left_, nullptr);
+        in_->waiting.erase(number_);
+        if (in_->turn != number_) return;
+        in_->turn.reset();
+        unread = std::exchange(in_->left, nullptr);
         // What is left when nobody waits would be old when somebody comes.
-        if (const auto first = of_->waiting_.begin(); first != of_->waiting_.end()) {
-            of_->turn_ = first->first;
+        if (const auto first = in_->waiting.begin(); first != in_->waiting.end()) {
+            in_->turn = first->first;
             next = std::move(first->second);
-            of_->waiting_.erase(first);
-            of_->left_ = std::move(left);
+            in_->waiting.erase(first);
+            in_->left = std::move(left);
         }
     }
     if (next) next->fire();
 }
 
 void local_slots::session_over(std::error_code why) noexcept {
-    std::map<std::uint64_t, one_shot_event> told;
+    std::vector<one_shot_event> told;
     {
         const std::lock_guard lock(mutex_);
         over_ = why;
-        told.swap(waiting_);
+        for (auto& [key, in] : lines_)
+            for (auto& [number, wait] : std::exchange(in.waiting, {})) told.push_back(std::move(wait));
     }
-    for (const auto& [number, wait] : told) wait.fire();
+    for (const one_shot_event& wait : told) wait.fire();
 }
 
 void local_slots::set_rest(std::uint32_t number, boot_clock::time_point until) {

@@ -8,6 +8,7 @@
 
 #include <asio/awaitable.hpp>
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -15,13 +16,14 @@
 #include <optional>
 #include <string>
 #include <system_error>
+#include <utility>
 
 namespace zkasio::lock_detail {
 
 struct slot_search;
 
-/// What the contenders of one session for the numbers of one `slots` share: which numbers they hold, try to get, or
-/// have not given back yet, and the line of those that wait. From any thread.
+/// What the contenders of one session for the numbers at one path share: which numbers they hold, try to get, or have not
+/// given back yet, and the lines of those that wait. From any thread.
 class local_slots final : public session_local, public std::enable_shared_from_this<local_slots> {
 public:
     explicit local_slots(const session& on)
@@ -29,13 +31,19 @@ public:
 
     static asio::awaitable<std::shared_ptr<local_slots>> of(session on, std::string path);
 
-    /// A contender's place in the line. One contender at a time has the turn: it asks the servers which numbers are
-    /// free, and waits for changes. So a change costs one listing and one try for each free number, however many
-    /// contenders wait.
+    /// Those who look for the same numbers, with the same rest, stand in one line.
+    using line_key = std::pair<std::uint32_t, std::chrono::milliseconds>;
+    struct line {
+        std::map<std::uint64_t, one_shot_event> waiting;  // for their turn
+        std::optional<std::uint64_t> turn;                // whose it is
+        std::shared_ptr<slot_search> left;                // for the one whose turn it is
+    };
+    /// A contender's place in a line. One contender at a time has the turn: it asks the servers which numbers are free, and
+    /// waits for changes. So a change costs one listing and one try for each free number, however many contenders wait.
     class place {
     public:
         /// The last one.
-        explicit place(std::shared_ptr<local_slots> of);
+        place(std::shared_ptr<local_slots> of, line_key in);
         place(const place&) = delete;
         place& operator=(const place&) = delete;
         /// Leaves the line.
@@ -50,11 +58,12 @@ public:
         void pass_turn(std::shared_ptr<slot_search> left) noexcept;
 
     private:
-        static asio::awaitable<std::shared_ptr<slot_search>> wait_for_turn(std::shared_ptr<local_slots> of,
+        static asio::awaitable<std::shared_ptr<slot_search>> wait_for_turn(std::shared_ptr<local_slots> of, line& in,
                                                                            std::uint64_t number);
 
         const std::shared_ptr<local_slots> of_;
-        const std::uint64_t number_;
+        line* in_;
+        std::uint64_t number_;
     };
 
     /// The right to try, and to hold, this number. Null while another contender has it.
@@ -83,10 +92,8 @@ private:
     change_event change_;
 
     // All guarded by the mutex.
-    std::uint64_t places_ = 0;                         // that were ever taken
-    std::map<std::uint64_t, one_shot_event> waiting_;  // for their turn
-    std::optional<std::uint64_t> turn_;                // whose it is
-    std::shared_ptr<slot_search> left_;                // for the one whose turn it is
+    std::uint64_t places_ = 0;  // that were ever taken
+    std::map<line_key, line> lines_;
     std::error_code over_;
 };
 
