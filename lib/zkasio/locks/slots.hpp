@@ -55,9 +55,9 @@ private:
 /// far from the servers may wait without a bound beside near ones that take every number at once; permits of a semaphore
 /// are given in turns. Without quiet(), an acquire takes two round trips.
 ///
-/// Coroutines of one client that wait for the same n stand in line: the first of them asks the servers, and hands on what else it has
-/// found. So a change costs each process at most three listings, and one write for each number that it tries, however
-/// many coroutines wait. Whoever is first has to be resumed for that: on an executor that stands still, it keeps those
+/// Coroutines of one client that wait for the same n stand in line: the first of them asks the servers, and hands on
+/// what else it has found. So a change costs each process at most three listings, and one write for each number that it
+/// tries, however many coroutines wait. Whoever is first has to be resumed for that: on an executor that stands still, it keeps those
 /// behind it waiting. try_acquire() does not stand in line, and returns nothing only if it has found no number that it
 /// may have.
 ///

@@ -22,8 +22,8 @@ namespace zkasio::lock_detail {
 
 struct slot_search;
 
-/// What the contenders of one session for the numbers at one path share: which numbers they hold, try to get, or have not
-/// given back yet, and the lines of those that wait. From any thread.
+/// What the contenders of one session for the numbers at one path share: which numbers they hold, try to get, or have
+/// not given back yet, and the lines of those that wait. From any thread.
 class local_slots final : public session_local, public std::enable_shared_from_this<local_slots> {
 public:
     explicit local_slots(const session& on)
@@ -38,8 +38,9 @@ public:
         std::optional<std::uint64_t> turn;                // whose it is
         std::shared_ptr<slot_search> left;                // for the one whose turn it is
     };
-    /// A contender's place in a line. One contender at a time has the turn: it asks the servers which numbers are free, and
-    /// waits for changes. So a change costs one listing and one try for each free number, however many contenders wait.
+    /// A contender's place in a line. One contender at a time has the turn: it asks the servers which numbers are free,
+    /// and waits for changes. So a change costs one listing and one try for each free number, however many contenders
+    /// wait.
     class place {
     public:
         /// The last one.
