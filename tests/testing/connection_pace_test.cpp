@@ -9,10 +9,18 @@
 #include <zkasio/election/candidate.hpp>
 #include <zkasio/election/leader_election.hpp>
 #include <zkasio/error.hpp>
+#include <zkasio/locks/multi_mutex.hpp>
 #include <zkasio/locks/mutex.hpp>
 #include <zkasio/locks/semaphore.hpp>
 #include <zkasio/locks/unfair_mutex.hpp>
+#include <zkasio/membership/group.hpp>
+#include <zkasio/queues/work_queue.hpp>
 #include <zkasio/testing/fake_ensemble.hpp>
+
+#include <asio/bind_cancellation_slot.hpp>
+#include <asio/cancellation_signal.hpp>
+#include <asio/co_spawn.hpp>
+#include <asio/detached.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -197,16 +205,123 @@ TEST_CASE("pace: a create at which the servers hang up fails after five attempts
     }
 }
 
+namespace {
+
+std::vector<large_create> repeated_for_ever() {
+    return {
+        {"a user's own loop",
+         [](client zk) -> asio::awaitable<void> {
+             for (;;) {
+                 const auto failed = co_await as_result(zk.create("/l/u", large));
+                 CHECK_FALSE(failed.has_value());
+                 co_await zk.exists("/l");
+             }
+         }},
+        {"a loop beside reads, whose answers are lost with the connection",
+         [](client zk) -> asio::awaitable<void> {
+             for (;;) {
+                 const auto executor = co_await asio::this_coro::executor;
+                 asio::co_spawn(executor, as_result(zk.exists("/l")), asio::detached);
+                 const auto failed = co_await as_result(zk.create("/l/u", large));
+                 CHECK_FALSE(failed.has_value());
+                 co_await zk.exists("/l");
+             }
+         }},
+        {"group",
+         [](client zk) -> asio::awaitable<void> {
+             const group members(zk, "/l/g");
+             const auto joined = co_await members.join("one", large);
+         }},
+        {"work_queue",
+         [](client zk) -> asio::awaitable<void> {
+             const work_queue queue(zk, "/l/q");
+             co_await queue.put(large);
+         }},
+        {"multi_mutex",
+         [](client zk) -> asio::awaitable<void> {
+             multi_mutex both(zk);
+             both.add(mutex(zk, "/l/a", mutex_options().data(large))).add(mutex(zk, "/l/b"));
+             const lock_guard guard = co_await both.acquire();
+         }},
+    };
+}
+
+}  // namespace
+
+// Other requests are answered on each connection, so that the pace of useless connections does not apply.
+TEST_CASE("pace: the log names a request at which the servers hang up again and again, and pauses grow",
+          "[pace][numbers]") {
+    for (const auto& [name, run] : repeated_for_ever()) {
+        INFO(name);
+        fake_ensemble ensemble;
+        ensemble.max_request(4096);
+        ensemble.create("/l");
+        texts lines;
+        client zk = ensemble.client(client_options("zk").session_timeout(10s).log(
+            [&](std::string_view line) { lines.emplace_back(line); }, log_level::warning));
+        ensemble.run(zk.connected());
+        asio::cancellation_signal stop;
+        asio::co_spawn(ensemble.context(), run(zk), asio::bind_cancellation_slot(stop.slot(), asio::detached));
+        ensemble.run_for(4s);
+        CHECK(ensemble.traffic(zk).connections <= 20);
+        ensemble.run_for(1min);
+        const auto before = ensemble.traffic(zk).connections;
+        ensemble.run_for(1min);
+        CHECK(ensemble.traffic(zk).connections - before <= 60);
+        const auto told = std::count_if(lines.begin(), lines.end(), [](const std::string& line) {
+            return has(line, "5 connections in a row have ended ") && has(line, "/l") && has(line, " bytes") &&
+                   has(line, "is it larger than the servers' jute.maxbuffer");
+        });
+        CHECK(told == 1);
+        stop.emit(asio::cancellation_type::terminal);
+        ensemble.run_for(10s);
+    }
+}
+
+TEST_CASE("pace: a flapping network is no request at which the servers hang up", "[pace]") {
+    fake_ensemble ensemble;
+    ensemble.create("/l");
+    texts lines;
+    client zk = ensemble.client(client_options("zk").session_timeout(10s).log(
+        [&](std::string_view line) { lines.emplace_back(line); }, log_level::warning));
+    ensemble.run(zk.connected());
+    int made = 0;
+    const auto creates = [&]() -> asio::awaitable<void> {
+        for (int i = 0; i < 200; ++i) {
+            const auto done = co_await as_result(zk.create("/l/" + std::to_string(1000 + i)));
+            made += done.has_value();
+        }
+    };
+    int applied = 0;
+    ensemble.on_step([&](std::string_view line) {
+        if (line.find("apply 0: create") != line.npos && ++applied % 10 == 0) ensemble.cut(zk);
+    });
+    const auto before = ensemble.now();
+    ensemble.run(creates, 1min);
+    INFO(made);
+    CHECK(ensemble.traffic(zk).connections > 10);
+    CHECK(ensemble.now() - before < 5s);
+    for (const std::string& line : lines) CHECK_FALSE(has(line, "connections in a row"));
+}
+
 TEST_CASE("pace: a candidate at whose create the servers hang up asks ever more rarely", "[pace][numbers]") {
     fake_ensemble ensemble;
     ensemble.max_request(4096);
-    client zk = ensemble.client(client_options("zk").session_timeout(10s));
+    texts lines;
+    client zk = ensemble.client(client_options("zk").session_timeout(10s).log(
+        [&](std::string_view line) { lines.emplace_back(line); }, log_level::warning));
     ensemble.run(zk.connected());
     const candidate stands(zk, "/l/c", leader_election_options().id(large));
+    ensemble.run_for(4s);
+    CHECK(ensemble.traffic(zk).connections <= 20);
     ensemble.run_for(1min);
     const auto before = ensemble.traffic(zk).connections;
     ensemble.run_for(1min);
-    CHECK(ensemble.traffic(zk).connections - before <= 120);
+    CHECK(ensemble.traffic(zk).connections - before <= 60);
+    const auto told = std::count_if(lines.begin(), lines.end(), [](const std::string& line) {
+        return has(line, "5 connections in a row have ended with the same request unanswered: create /l/c/");
+    });
+    CHECK(told == 1);
 }
 
 // Each other request of the connection is answered: only the repetition itself knows that it makes no progress.

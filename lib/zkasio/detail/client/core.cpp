@@ -260,13 +260,16 @@ void core::link_down() {
 
 // What the library sends first, before all requests, are the watches of the session in one request.
 void core::warn_of_useless_connections() {
-    constexpr int many = 5;
-    const int useless = link_.useless_connections();
-    if (std::exchange(warned_of_useless_connections_, useless >= many) || useless < many) return;
-    std::string text = std::to_string(useless) +
-                       " connections in a row have ended before any request was answered; the next ones follow at "
-                       "growing pauses";
-    if (requests_.watches() > 0)
+    constexpr int many = connection_pacing::many;
+    const bool useless = link_.useless_connections() >= many, same = requests_.ended_with_same_request() >= many;
+    if (std::exchange(warned_of_useless_connections_, useless || same) || !(useless || same)) return;
+    std::string text = std::to_string(many) + " connections in a row have ended " +
+                       (useless ? "before any request was answered" : "with the same request unanswered");
+    if (same)
+        text += (useless ? "; with the same request each time: " : ": ") + requests_.request_of_end() +
+                " (is it larger than the servers' jute.maxbuffer, or a request that they do not know?)";
+    text += "; the next ones follow at growing pauses";
+    if (useless && requests_.watches() > 0)
         text += "; " + std::to_string(requests_.watches()) + " watches, with paths of " +
                 std::to_string(requests_.watched_bytes()) +
                 " bytes, are set again in one request at the beginning of each: is it larger than the servers' "

@@ -23,6 +23,9 @@ public:
     /// A connection, or a session, has ended before a server has answered a request.
     void was_useless() noexcept { ++useless_; }
     int useless() const noexcept { return useless_; }
+    /// So many connections in a row have ended with the same request, whatever else was answered on them.
+    void ended_with_same_request(int connections) noexcept { same_request_ = connections; }
+    static constexpr int many = 5;
     void handshake_unanswered() noexcept { ++unanswered_handshakes_; }
 
     /// A connection that has lasted so long was of use, even if nothing was asked for.
@@ -30,7 +33,8 @@ public:
 
     /// The pause before an attempt: short in the first round of the list, then ever longer, up to a second. After
     /// connections that were useless it doubles up to `longest` for each server: each of them costs the servers a
-    /// handshake, which is a write if it opens a session. @param random [0, 1).
+    /// handshake, which is a write if it opens a session. After `many` that have ended with the same request it doubles
+    /// up to a second: other requests go well in between. @param random [0, 1).
     duration pause(double random) const noexcept;
     /// The pause before a session that follows another one: none, unless several were useless in a row.
     duration pause_of_next_session(double random) const noexcept {
@@ -50,10 +54,12 @@ public:
 private:
     static duration pause_after(int failed, int servers, double random) noexcept;
     duration pause_after_useless(double random) const noexcept;
+    duration pause_after_same_request(double random) const noexcept;
 
     int servers_ = 1;
     int failed_ = 0, unanswered_handshakes_ = 0;  // since the last connection
     int useless_ = 0;                             // since the last reset
+    int same_request_ = 0;                        // as it was told
 };
 
 }  // namespace zkasio::detail

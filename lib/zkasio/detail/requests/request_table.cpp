@@ -339,6 +339,7 @@ void request_table::connected(const backend_traits& traits, time_point now) {
 }
 
 void request_table::disconnected(time_point now) {
+    conclude_fatal();
     expiring_.clear();
     queue_.for_each_normal([&](op_id id) {
         const auto it = entries_.find(id);

@@ -174,6 +174,13 @@ public:
 
     std::size_t size() const noexcept { return entries_.size(); }
 
+    /// For how many connections in a row the largest request without an answer was one of the same kind. A server that
+    /// hangs up at a request does so on each connection; a connection that breaks by chance has answered others of that
+    /// kind and size before, and ends the row.
+    int ended_with_same_request() const noexcept { return fatal_.connections; }
+    /// That request: "set /path, 8050 bytes".
+    const std::string& request_of_end() const noexcept { return fatal_.text; }
+
 private:
     /// Where a request is. A request enters with submit() or submit_at_once(), and is gone with its outcome:
     ///
@@ -237,6 +244,8 @@ private:
     void enqueue(op_id id, entry& e);
     void issue(entry& e);
     void no_longer_issued(const entry& e) noexcept;
+    void look_for_fatal(const entry& e, const reply& r);
+    void conclude_fatal();
     void drop(entries::node_type node) noexcept;
     bool take_room(entry& e);
     void leave_room(entry& e, const reply& r, bool again = false);
@@ -283,6 +292,13 @@ private:
     int refused_ = 0;  // consecutive answers after which requests are sent again
     bool flush_when_writable_ = false;
     bool answered_on_this_connection_ = false;
+    /// The request at which a server has hung up, perhaps.
+    struct fatal_request {
+        std::size_t kind = 0, bytes = 0;
+        int connections = 0;
+        std::string text;
+    };
+    fatal_request fatal_, largest_lost_;  // the latter: on this connection
     bool unsettled_ = false;  // the backend may have news after submit_at_once()
     time_point last_sent_{};
     node_feeds feeds_;

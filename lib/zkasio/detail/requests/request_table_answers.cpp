@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 
@@ -75,6 +76,7 @@ void request_table::answered(op_id id, reply&& r) {
         return drop(std::move(node));
     }
     answered_on_this_connection_ = answered_on_this_connection_ || !r.sent;
+    look_for_fatal(e, r);
     ahead_of_answers_ = ahead_of_answers_ && r.sent;
     if (!queue_.empty()) owner_.request_waits();  // the window has room again
     if (!r.sent && r.code != zk_errc::throttled) refused_ = 0;
@@ -91,6 +93,36 @@ void request_table::answered(op_id id, reply&& r) {
     if (e.until_certain) conclude_removal(e, r);
     finish(std::move(e), std::move(r), now);
     drop(std::move(node));
+}
+
+namespace {
+
+std::string text_of(const request& r, std::size_t bytes) {
+    std::string text(operation_name(r));
+    std::string_view path = path_of(r);
+    if (const auto* m = std::get_if<multi_request>(&r); m && !m->ops.empty()) {
+        text += " of " + std::to_string(m->ops.size()) + " steps, the last one at";
+        path = std::visit([](const auto& step) -> std::string_view { return step.path; }, m->ops.back());
+    }
+    return text + (path.empty() ? "" : " ") + std::string(path) + ", " + std::to_string(bytes) + " bytes";
+}
+
+}  // namespace
+
+// Not the first one without an answer: answers that were sent are lost, too, when a server hangs up.
+void request_table::look_for_fatal(const entry& e, const reply& r) {
+    if (r.sent) {
+        if (e.bytes > largest_lost_.bytes) largest_lost_ = {e.what->index(), e.bytes, 1, text_of(*e.what, e.bytes)};
+    } else if (fatal_.connections > 0 && e.what->index() == fatal_.kind && e.bytes >= fatal_.bytes) {
+        link_.ended_with_same_request(fatal_.connections = 0);
+    }
+}
+
+void request_table::conclude_fatal() {
+    if (largest_lost_.connections > 0 && largest_lost_.kind == fatal_.kind)
+        largest_lost_.connections = std::min(fatal_.connections + 1, 1000);
+    fatal_ = std::exchange(largest_lost_, {});
+    link_.ended_with_same_request(fatal_.connections);
 }
 
 bool request_table::repeats(const entry& e, const reply& r) const {
