@@ -63,7 +63,7 @@ enum class errc {
     timed_out,  ///< the limit of a timeout() has passed. Not condition::cancelled: the caller has cancelled nothing.
                 ///< Not condition::retryable: the caller that has set the limit decides whether to wait longer
     too_many_members,  ///< as many members as are allowed are inside already, see double_barrier_options::exactly()
-    too_many_ephemerals,  ///< the paths of this session's ephemeral nodes are above client_options::ephemeral_budget()
+    too_many_ephemerals,  ///< see client_options::ephemeral_budget(). Not condition::retryable: make room yourself
 };
 
 /// Classes of error codes, for callers to compare with: `if (e.code() == condition::retryable)`.

@@ -107,7 +107,8 @@ TEST_CASE("ephemeral budget: a create beyond it is refused, a removal makes room
             said = x.what();
         }
         CHECK(said.find("create /x: too many ephemeral nodes in one session") == 0);
-        CHECK(said.find("client_options::ephemeral_budget()") != said.npos);
+        CHECK(said.find("(the whole paths of this session's ephemeral nodes, with 4 bytes for each node, have 1000 "
+                        "bytes, of at most 1000 (client_options::ephemeral_budget())") != said.npos);
         co_await zk.create("/persistent", "");
         co_await zk.remove(path(10));
         co_await zk.create(path(10), "", how);

@@ -6,9 +6,11 @@
 #include "testing/steps.hpp"
 
 #include <zkasio/barriers/barrier.hpp>
+#include <zkasio/barriers/double_barrier.hpp>
 #include <zkasio/barriers/latch.hpp>
 #include <zkasio/cache/tree_cache.hpp>
 #include <zkasio/cache/value_stream.hpp>
+#include <zkasio/counters/atomic_counter.hpp>
 #include <zkasio/counters/id_allocator.hpp>
 #include <zkasio/coroutines/timeout.hpp>
 #include <zkasio/discovery/provider.hpp>
@@ -16,7 +18,9 @@
 #include <zkasio/election/candidate.hpp>
 #include <zkasio/election/leader_election.hpp>
 #include <zkasio/election/leader_observer.hpp>
+#include <zkasio/locks/cohort_mutex.hpp>
 #include <zkasio/locks/mutex.hpp>
+#include <zkasio/locks/slots.hpp>
 #include <zkasio/membership/group.hpp>
 #include <zkasio/membership/partitioner.hpp>
 #include <zkasio/membership/persistent_node.hpp>
@@ -26,8 +30,10 @@
 #include <zkasio/transact/transact.hpp>
 
 #include <chrono>
+#include <exception>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -40,7 +46,12 @@ namespace {
 
 template <class T>
 std::string text_of(fake_ensemble& ensemble, asio::awaitable<T> operation) {
-    return failure_of([&] { ensemble.run(std::move(operation)); });
+    return failure_of([&] {
+        if constexpr (std::is_void_v<T>)
+            ensemble.run(std::move(operation));
+        else
+            (void)ensemble.run(std::move(operation));
+    });
 }
 
 asio::awaitable<void> body_of_candidate(const leadership&) { co_await sleep_for(1h); }
@@ -263,10 +274,120 @@ TEST_CASE("error texts: recipes over a client that was moved from name themselve
     CHECK(text_of(ensemble, group(gone, "/a").join("b")) == "persistent_node /a/b" + why);
     const auto under_partition = [](held_partition&) -> asio::awaitable<void> { co_return; };
     std::vector<std::string> names{"b"};
-    CHECK(text_of(ensemble, partitioner(gone, "/a", names).run(under_partition)).starts_with("persistent_node /a/"));
+    CHECK(text_of(ensemble, partitioner(gone, "/a", names).run(under_partition)).starts_with("partitioner /a/party/"));
     CHECK(text_of(ensemble, barrier(gone, "/a").wait()) == "wait /a" + why);
     CHECK(text_of(ensemble, latch(gone, "/a", 1).wait()) == "wait /a" + why);
     CHECK(text_of(ensemble, id_allocator(gone, "/a").next()) == "next /a" + why);
     CHECK(failure_of([&] { (void)id_allocator(gone, "/a").try_next(); }) == "try_next /a" + why);
     CHECK(text_of(ensemble, leader_election(gone, "/a").observe().next()) == "observe /a" + why);
+}
+
+namespace {
+
+const std::string not_allowed =
+    ": no permission (the ACL does not allow it to this client: see get_acl() and add_auth())";
+
+asio::awaitable<void> of_partition(held_partition&) { co_await sleep_for(1h); }
+asio::awaitable<void> of_item(delivery&) { co_await sleep_for(1h); }
+asio::awaitable<void> of_leader(leadership&) { co_await sleep_for(1h); }
+
+partitioner one_partition(const client& zk) {
+    return partitioner(zk, "/p", std::vector<std::string>{"one"}, partitioner_options().id("me").settle(1s));
+}
+
+}  // namespace
+
+TEST_CASE("error texts: a refused request of a recipe names the caller's operation, and the node", "[testing]") {
+    fake_ensemble ensemble;
+    const client zk = ensemble.client(sessions_of_ten_seconds());
+    const work_queue queue(zk, "/q");
+    const atomic_counter counter(zk, "/c");
+    ensemble.create("/t");
+    ensemble.create("/q");
+    for (const char* path : {"/q/later", "/q/taken", "/q/receipts", "/c", "/r", "/i", "/b", "/s", "/m", "/p/locks"})
+        ensemble.refuse(path, zk_errc::no_auth);
+    const auto body = [](unit& u) -> asio::awaitable<void> {
+        u.set("/t", "1");
+        co_return;
+    };
+    CHECK(text_of(ensemble, queue.consume(&of_item)) == "consume /q/later" + not_allowed);
+    CHECK(text_of(ensemble, queue.receive()) == "receive /q/later" + not_allowed);
+    CHECK(text_of(ensemble, queue.take()) == "take /q/later" + not_allowed);
+    CHECK(text_of(ensemble, queue.put("x")).starts_with("put /q/receipts"));
+    CHECK(text_of(ensemble, counter.add(1)) == "add /c" + not_allowed);
+    CHECK(text_of(ensemble, counter.compare_and_set(1, 2)) == "compare_and_set /c" + not_allowed);
+    CHECK(text_of(ensemble, id_allocator(zk, "/i").next()) == "next /i" + not_allowed);
+    CHECK(text_of(ensemble, transact(zk, body, transact_options().receipts("/r"))).starts_with("transact /r/_r-"));
+    CHECK(text_of(ensemble, double_barrier(zk, "/b", 2).enter()) == "enter /b/ready" + not_allowed);
+    CHECK(text_of(ensemble, slots(zk, "/s", 2).acquire()) == "acquire /s" + not_allowed);
+    const leader_election election(zk, "/m");
+    CHECK(text_of(ensemble, mutex(zk, "/m").acquire()).starts_with("acquire /m/_c_"));
+    CHECK(text_of(ensemble, cohort_mutex(zk, "/m").acquire()).starts_with("acquire /m/_c_"));
+    CHECK(text_of(ensemble, election.campaign()).starts_with("campaign /m/_c_"));
+    CHECK(text_of(ensemble, election.lead(&of_leader)).starts_with("lead /m/_c_"));
+    const partitioner refused = one_partition(zk);
+    CHECK(text_of(ensemble, refused.run(&of_partition)).starts_with("partitioner /p/locks/one/"));
+    ensemble.refuse("/p/party", zk_errc::no_auth);
+    const std::string no_member = text_of(ensemble, refused.run(&of_partition));
+    CHECK(no_member.starts_with("partitioner /p/party/"));
+    CHECK(has(no_member, "me: no permission (create: "));
+}
+
+TEST_CASE("error texts: the end of a long work names the work, and not what it waited for", "[testing]") {
+    fake_ensemble ensemble;
+    const client zk = ensemble.client(without_renewal());
+    const work_queue queue(zk, "/q");
+    const partitioner shards = one_partition(zk);
+    const leader_election election(zk, "/e");
+    CHECK(text_of(ensemble, timeout(5s, queue.consume(&of_item))) == "consume /q: timed out");
+    CHECK(text_of(ensemble, timeout(5s, shards.run(&of_partition))) == "partitioner /p: timed out");
+    const running consumer(ensemble.get_executor(), queue.consume(&of_item));
+    const running member(ensemble.get_executor(), shards.run(&of_partition));
+    const running leader(ensemble.get_executor(), election.lead(&of_leader));
+    ensemble.run_for(5s);
+    std::string end;
+    SECTION("the session ends") {
+        ensemble.expire(zk);
+        end = ": session expired";
+    }
+    SECTION("the client is closed") {
+        ensemble.run(zk.close());
+        end = ": client closed";
+    }
+    const auto said = [&](const running& r) {
+        return failure_of([&] { std::rethrow_exception(ensemble.run(r.end())); });
+    };
+    CHECK(said(consumer) == "consume /q" + end);
+    CHECK(said(member) == "partitioner /p" + end);
+    CHECK(said(leader) == "lead /e" + end);
+}
+
+TEST_CASE("error texts: an exception of a partition's body keeps its names", "[testing]") {
+    fake_ensemble ensemble;
+    const client zk = ensemble.client(sessions_of_ten_seconds());
+    const auto body = [](held_partition&) -> asio::awaitable<void> {
+        throw error(zk_errc::no_node, "get", "/mine");
+        co_return;
+    };
+    CHECK(text_of(ensemble, one_partition(zk).run(body)) == "get /mine: no such node");
+}
+
+TEST_CASE("error texts: an operation without a path does not name the servers as one", "[testing]") {
+    fake_ensemble ensemble;
+    const client zk = ensemble.client(sessions_of_ten_seconds().connection_timeout(1s));
+    ensemble.hold_down(zk);
+    const auto transaction_body = [](unit&) -> asio::awaitable<void> { co_return; };
+    const auto body = [](const session&) -> asio::awaitable<void> { co_return; };
+    const auto path_of = [&](asio::awaitable<void> operation) {
+        try {
+            ensemble.run(std::move(operation));
+        } catch (const error& e) {
+            CHECK(e.code() == errc::not_connected);
+            CHECK(has(e.hint(), "2181"));
+            return e.path();
+        }
+        return std::string("nothing was thrown");
+    };
+    CHECK(path_of(transact(zk, transaction_body)).empty());
+    CHECK(path_of(zk.with_session(body)).empty());
 }

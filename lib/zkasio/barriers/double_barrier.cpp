@@ -4,6 +4,7 @@
 #include <zkasio/error.hpp>
 #include <zkasio/path.hpp>
 #include <zkasio/recipe/reports.hpp>
+#include <zkasio/recipe/rethrow_to_caller.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
 #include <asio/error.hpp>
@@ -45,7 +46,7 @@ private:
         if (e.code() == condition::cancelled) throw error(asio::error::operation_aborted, "enter", path);
         if (e.code() == condition::session_ended || e.code() == errc::not_connected)
             throw error(e.code(), "enter", path, e.hint());
-        throw;
+        rethrow_request_as("enter", path);
     } catch (const std::system_error& e) {
         if (e.code() != condition::cancelled) throw;
         throw error(asio::error::operation_aborted, "enter", path);

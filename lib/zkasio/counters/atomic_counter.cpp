@@ -123,7 +123,7 @@ asio::awaitable<bool> set_number_on(client zk, session on, spec_ptr what, std::i
             const bool waits = co_await needs_turn(on, what, r.conflicts, queue);
             if (waits) {
                 r.promoted = true;
-                lock_guard guard = co_await take_turn(zk, what);
+                lock_guard guard = co_await take_turn(zk, what, "compare_and_set");
                 turn = std::move(guard);
             } else {
                 const bool written = co_await write_number(with, what, now, desired, "compare_and_set");

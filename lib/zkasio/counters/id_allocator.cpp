@@ -155,7 +155,7 @@ asio::awaitable<void> fetch(allocator_ptr s) {
     std::optional<allocator_state::block> arrived;
     std::exception_ptr failure;
     try {
-        arrived = co_await next_block(s);
+        arrived = co_await requests_as("next", s->path, next_block(s));
     } catch (...) {
         failure = std::current_exception();
     }

@@ -3,6 +3,7 @@
 #include <zkasio/election/detail/after_term.hpp>
 #include <zkasio/path.hpp>
 #include <zkasio/recipe/log_warning.hpp>
+#include <zkasio/recipe/rethrow_to_caller.hpp>
 #include <zkasio/recipe/retry_until_certain.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/recipe/toolbox.hpp>
@@ -72,16 +73,16 @@ std::optional<leadership> as_leadership(std::optional<lock_guard> guard) {
         if (e.code() == errc::would_deadlock)
             throw error(e.code(), operation, path,
                         "the work under a leadership stands in the same election again: it leads already");
-        rethrow_step_as(operation, path);
+        rethrow_request_as(operation, path);
     }
 }
 
-asio::awaitable<leadership> elected(mutex queue, acquire_options how) {
+asio::awaitable<leadership> elected(mutex queue, acquire_options how, std::string operation) {
     try {
         lock_guard guard = co_await queue.acquire(as_candidate(std::move(how), queue));
         co_return as_leadership(std::move(guard));
     } catch (const error&) {
-        rethrow_as_campaign("campaign", queue.path());
+        rethrow_as_campaign(operation, queue.path());
     }
 }
 
@@ -103,7 +104,7 @@ leader_election::leader_election(client zk, std::string path, leader_election_op
     : zk_(std::move(zk)), names_(options.names()), queue_(queue_of(zk_, std::move(path), options)) {}
 
 asio::awaitable<leadership> leader_election::campaign(acquire_options how) const {
-    return elected(queue_, std::move(how));
+    return elected(queue_, std::move(how), "campaign");
 }
 
 asio::awaitable<std::optional<leadership>> leader_election::try_campaign(acquire_options how) const {
@@ -146,7 +147,7 @@ asio::awaitable<void> wait_until(boot_clock::time_point end) {
 }
 
 asio::awaitable<leadership> stand(client zk, mutex queue) {
-    auto campaign = [&] { return elected(queue, acquire_options()); };
+    auto campaign = [&] { return elected(queue, acquire_options(), "lead"); };
     try {
         co_return co_await retry_until_certain(toolbox(zk).make_back_off(), campaign);
     } catch (const error&) {

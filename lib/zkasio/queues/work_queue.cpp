@@ -9,6 +9,7 @@
 #include <zkasio/queues/detail/queue_state.hpp>
 #include <zkasio/recipe/is_for_next_session.hpp>
 #include <zkasio/recipe/reports.hpp>
+#include <zkasio/recipe/rethrow_to_caller.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/recipe/wait_as.hpp>
 
@@ -164,7 +165,7 @@ asio::awaitable<item_claim_ptr> next_claim(state_ptr s, std::string operation) {
             if (e.code() == errc::session_expired)
                 on.reset();
             else if (e.code() != errc::lock_lost)
-                throw;
+                rethrow_request_as(operation, path);
         }
     }
 }
@@ -185,7 +186,7 @@ asio::awaitable<std::optional<std::string>> take_item(state_ptr s, when_empty ho
             if (e.code() == errc::session_expired && !may_be_removed)
                 on.reset();
             else if (e.code() != errc::lock_lost)
-                throw;
+                rethrow_request_as("take", path);
         }
     }
 }
@@ -223,9 +224,9 @@ asio::awaitable<bool> revive_in_some_session(state_ptr s, std::string name) {
 
 }  // namespace
 
-asio::awaitable<delivery> receive_item(state_ptr s) {
-    queue_of(s, "receive");
-    item_claim_ptr claim = co_await next_claim(s, "receive");
+asio::awaitable<delivery> receive_item(state_ptr s, std::string operation) {
+    queue_of(s, operation.c_str());
+    item_claim_ptr claim = co_await next_claim(s, operation);
     co_return delivery_access::make(std::move(claim), s->zk.keep_open());
 }
 
@@ -252,7 +253,7 @@ asio::awaitable<std::string> work_queue::take() const { return take_certainly(st
 asio::awaitable<std::optional<std::string>> work_queue::try_take() const {
     return take_item(state_, when_empty::give_up);
 }
-asio::awaitable<delivery> work_queue::receive() const { return receive_item(state_); }
+asio::awaitable<delivery> work_queue::receive() const { return receive_item(state_, "receive"); }
 asio::awaitable<work_queue_info> work_queue::info() const { return count(state_); }
 asio::awaitable<std::vector<dead_item>> work_queue::dead() const { return all_dead(state_); }
 asio::awaitable<bool> work_queue::revive(std::string name) const {

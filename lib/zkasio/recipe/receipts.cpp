@@ -199,8 +199,9 @@ asio::awaitable<committed> receipts::applied(std::shared_ptr<state> s, transacti
         }
     } catch (const error& e) {
         // Another request of this call, such as the create of the receipt, says nothing about the steps.
-        if (e.outcome_unknown() == maybe_applied) throw;
-        throw error(e.code(), e.operation(), e.path(), e.hint(), maybe_applied);
+        const bool is_named = e.operation().starts_with(operation);  // maybe with the number of a step
+        if (e.outcome_unknown() == maybe_applied && is_named) throw;
+        throw error(e.code(), is_named ? e.operation() : operation, e.path(), e.hint(), maybe_applied);
     } catch (const std::system_error& e) {  // of a pause that was cancelled
         throw error(e.code(), operation, s->directory, {}, maybe_applied);
     }

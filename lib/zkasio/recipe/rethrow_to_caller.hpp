@@ -1,9 +1,15 @@
 #pragma once
 
+#include <zkasio/asio_version.hpp>
 #include <zkasio/export.hpp>
 
+#include <asio/awaitable.hpp>
+
 #include <exception>
+#include <string>
 #include <string_view>
+#include <system_error>
+#include <utility>
 
 namespace zkasio {
 
@@ -20,6 +26,22 @@ namespace zkasio {
 /// @param outcome_unknown of the caller's own write; the requests of the loop are not the caller's.
 [[noreturn]] ZKASIO_EXPORT void rethrow_end_of_loop(const std::exception_ptr& why, std::string_view operation,
                                                     std::string_view path, bool outcome_unknown = false);
+
+/// In a catch block of a caller's `operation` on `path` that consists of requests and waits of other names: throws the
+/// same error under the caller's operation. What is about the whole (the end of the session or of the client, no
+/// connection, a cancellation) gets `path`; other errors keep theirs: the node that is concerned. For writers of
+/// recipes.
+[[noreturn]] ZKASIO_EXPORT void rethrow_request_as(std::string_view operation, std::string_view path);
+
+/// Awaits `steps`, with rethrow_request_as(). For writers of recipes.
+template <class T>
+asio::awaitable<T> requests_as(std::string operation, std::string path, asio::awaitable<T> steps) {
+    try {
+        co_return co_await std::move(steps);
+    } catch (const std::system_error&) {
+        rethrow_request_as(operation, path);
+    }
+}
 
 /// In a catch block around a request that changes nothing for the caller, such as the create of a node: throws the same
 /// error without outcome_unknown(), so that the caller's write can be made in the next session.

@@ -144,7 +144,7 @@ private:
             } catch (const error& e) {  // nothing is uncertain: the transaction is not under way
                 const bool is_over = e.code() == errc::session_expired;
                 end.what = is_over ? run_end::kind::session_over : run_end::kind::failed;
-                end.failed = std::make_exception_ptr(error(e.code(), e.operation(), e.path(), e.hint()));
+                end.failed = std::make_exception_ptr(error(e.code(), "transact", e.path(), e.hint()));
             }
             co_return end;
         }

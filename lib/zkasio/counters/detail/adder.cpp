@@ -66,7 +66,7 @@ asio::awaitable<void> adder::write_until_certain(additions& round, commit_report
         if (!promote_to.empty() && !is_turn(turn)) waits = co_await needs_turn(r.conflicts);
         if (waits) {
             r.promoted = true;
-            lock_guard guard = co_await take_turn(zk_, what_);
+            lock_guard guard = co_await take_turn(zk_, what_, "add");
             turn = std::move(guard);
             last_.reset();  // others have written before
         } else if (r.conflicts > 0 && !is_turn(turn)) {

@@ -26,7 +26,9 @@ receipts receipts_of(const session& on, const counter_spec& what) {
     return receipts(on, elsewhere, what.options.acl());
 }
 
-asio::awaitable<numbered> read_number(session on, spec_ptr what, bool behind_sync, std::string operation) {
+namespace {
+
+asio::awaitable<numbered> read_now(session on, spec_ptr what, bool behind_sync, std::string operation) {
     create_options how;
     how.acl(what->options.acl()).parents(missing_parents::create_persistent);
     back_off pauses = toolbox(on).make_back_off();
@@ -52,6 +54,13 @@ asio::awaitable<numbered> read_number(session on, spec_ptr what, bool behind_syn
     }
 }
 
+}  // namespace
+
+asio::awaitable<numbered> read_number(session on, spec_ptr what, bool behind_sync, std::string operation) {
+    asio::awaitable<numbered> reading = read_now(on, what, behind_sync, operation);
+    return requests_as(std::move(operation), what->path, std::move(reading));
+}
+
 asio::awaitable<bool> write_number(receipts with, spec_ptr what, numbered last, std::int64_t next,
                                    std::string operation) {
     if (last.version < 0)
@@ -71,10 +80,10 @@ asio::awaitable<bool> write_number(receipts with, spec_ptr what, numbered last, 
     co_return false;
 }
 
-asio::awaitable<lock_guard> take_turn(client zk, spec_ptr what) {
+asio::awaitable<lock_guard> take_turn(client zk, spec_ptr what, std::string operation) {
     const mutex queue(std::move(zk), what->options.promote_to());
     try {
-        lock_guard guard = co_await queue.acquire();
+        lock_guard guard = co_await requests_as(std::move(operation), what->path, queue.acquire());
         co_return guard;
     } catch (...) {
         rethrow_as_not_written();

@@ -52,7 +52,7 @@ asio::awaitable<bool> write_number(receipts with, spec_ptr what, numbered last, 
 
 /// Waits for the mutex of counter_options::promote_to(). Its queue binds all writers: while it has contenders, each
 /// takes its turn there before it writes.
-asio::awaitable<lock_guard> take_turn(client zk, spec_ptr what);
+asio::awaitable<lock_guard> take_turn(client zk, spec_ptr what, std::string operation);
 /// Whether others have or want that mutex, see has_contenders().
 asio::awaitable<bool> is_queued(session on, spec_ptr what, pending_data earlier);
 

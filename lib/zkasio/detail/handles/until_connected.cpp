@@ -12,7 +12,8 @@ asio::awaitable<void> until_connected(core_ptr c, std::string operation, std::st
     if (there(c, operation, path)->state() == session_state::connected) co_return;
     reply r;
     co_await wait_connected(c, r);
-    throw_if_failed(r, operation, path.empty() ? c->server_names() : path);
+    const bool is_about_servers = path.empty() && operation == "connect";
+    throw_if_failed(r, operation, is_about_servers ? c->server_names() : path);
 }
 
 asio::awaitable<session> connected_session(core_ptr c, std::string operation, std::string path) {

@@ -119,8 +119,9 @@ bool request_table::take_room(entry& e) {
     }
     if (e.ephemerals.bytes == 0) return true;
     if (ephemerals_.take_warning())
-        log_.warn("the ephemeral nodes of this session have " + std::to_string(ephemerals_.bytes()) +
-                      " bytes of paths: the servers remove all of them in one transaction, see docs/limits.md",
+        log_.warn("the whole paths of this session's ephemeral nodes, with 4 bytes for each node, have " +
+                      std::to_string(ephemerals_.bytes()) +
+                      " bytes: the servers remove all of them in one transaction, see docs/limits.md",
                   {{"nodes", std::to_string(ephemerals_.nodes())}});
     if (ephemerals_.is_short()) search_for_room(clock::now());
     return true;

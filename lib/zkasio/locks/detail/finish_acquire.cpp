@@ -1,5 +1,6 @@
 #include <zkasio/locks/detail/finish_acquire.hpp>
 
+#include <zkasio/recipe/rethrow_to_caller.hpp>
 #include <zkasio/recipe/retry_until_certain.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
@@ -55,7 +56,7 @@ void rethrow_as_acquire(const std::string& path) {
         if (e.code() == condition::cancelled) throw error(asio::error::operation_aborted, "acquire", path);
         if (e.code() == condition::session_ended || e.code() == condition::retryable)
             throw error(e.code(), "acquire", path, e.hint());
-        throw;
+        rethrow_request_as("acquire", path);
     } catch (const std::system_error& e) {
         if (e.code() != condition::cancelled) throw;
         throw error(asio::error::operation_aborted, "acquire", path);

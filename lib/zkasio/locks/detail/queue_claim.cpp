@@ -3,6 +3,7 @@
 #include <zkasio/locks/detail/queue/lock_queue.hpp>
 #include <zkasio/path.hpp>
 #include <zkasio/error.hpp>
+#include <zkasio/recipe/rethrow_to_caller.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
 #include <asio/dispatch.hpp>
@@ -34,8 +35,21 @@ queue_claim::queue_claim(session on, acquire_request what, asio::any_io_executor
     });
 }
 
+namespace {
+
+// The create of a node, a listing: the caller has asked for the lock.
+[[noreturn]] void throw_failure(const contender_ptr& who) {
+    try {
+        std::rethrow_exception(who->failed);
+    } catch (const std::system_error&) {
+        rethrow_request_as("acquire", who->asked.spec->directory);
+    }
+}
+
+}  // namespace
+
 bool queue_claim::granted() {
-    if (who_->failed) std::rethrow_exception(who_->failed);
+    if (who_->failed) throw_failure(who_);
     const bool granted = who_->outcome == acquire_outcome::granted;
     if (granted) paths_.assign(1, who_->path);
     return granted;
@@ -94,6 +108,7 @@ asio::awaitable<std::shared_ptr<queue_claim>> queue_claim::downgrade(lock_spec_p
     } catch (...) {
         rethrow_as("downgrade", paths_.front());
     }
+    if (shared->who_->failed) std::rethrow_exception(shared->who_->failed);  // names the downgrade
     if (shared->granted()) who_->given_up = true;  // the shared claim's node has replaced the node of this claim
     co_return shared;
 }

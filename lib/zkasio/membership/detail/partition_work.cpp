@@ -7,6 +7,7 @@
 #include <zkasio/membership/group.hpp>
 #include <zkasio/path.hpp>
 #include <zkasio/recipe/log_warning.hpp>
+#include <zkasio/recipe/rethrow_to_caller.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
 #include <algorithm>
@@ -105,12 +106,18 @@ asio::awaitable<void> partition_work::work_on(std::string name, std::shared_ptr<
         if (!taken) co_return;
     }
     const leader_election lock = lock_of(zk_, path_, name, options_);
-    auto term = [&](leadership& leader) { return serve(name, leader); };
+    bool of_body = false;  // an error is the body's
+    auto term = [&](leadership& leader) -> asio::awaitable<void> {
+        of_body = true;
+        co_await serve(name, leader);
+        of_body = false;
+    };
     auto lead = [&] { return lock.lead(term, lead_options().requeue().stop_margin(options_.stop_margin())); };
     try {
         co_await until->stop.run_until(lead);
     } catch (const error&) {
-        if (!until->given) throw;
+        if (!until->given && of_body) throw;
+        if (!until->given) rethrow_request_as("partitioner", path_);
     }
 }
 
@@ -188,10 +195,14 @@ asio::awaitable<void> partition_work::divide_until_settled(task_scope& tasks, co
 }
 
 asio::awaitable<void> partition_work::divide(task_scope& tasks) {
+    return requests_as("partitioner", path_, divide_for_ever(tasks));
+}
+
+asio::awaitable<void> partition_work::divide_for_ever(task_scope& tasks) {
     const group party = party_of(zk_, path_, options_.acl());
     const std::string plan = to_text(plan_of(options_, table_.partitions()));
     const group_membership me = co_await party.join(options_.id(), plan);
-    tasks.spawn(me.ended());
+    tasks.spawn(requests_as("partitioner", path_, me.ended()));
     const group_observer observer = party.observe();
     member_history history(options_.settle(), options_.settle_at_most());
     group_view view = co_await observer.next();

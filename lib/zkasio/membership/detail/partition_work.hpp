@@ -52,6 +52,7 @@ private:
         role_of_task role;
     };
 
+    asio::awaitable<void> divide_for_ever(task_scope& tasks);
     asio::awaitable<void> divide_until_settled(task_scope& tasks, const group_observer& observer,
                                                member_history& history, group_view& view);
     void divide_among(task_scope& tasks, const group_view& view, const member_history& history,

@@ -3,6 +3,7 @@
 #include <zkasio/error.hpp>
 #include <zkasio/queues/detail/queue_state.hpp>
 #include <zkasio/queues/work_queue.hpp>
+#include <zkasio/recipe/rethrow_to_caller.hpp>
 #include <zkasio/recipe/retry_until_certain.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/coroutines/task_scope.hpp>
@@ -109,13 +110,13 @@ asio::awaitable<void> end(consumer& c, delivery& d, std::exception_ptr failed) {
 }
 
 asio::awaitable<void> work_on(consumer& c) {
-    auto receive = [&] { return receive_item(c.from); };
+    auto receive = [&] { return receive_item(c.from, "consume"); };
     for (;;) {
         delivery d = co_await retry_until_certain(toolbox(c.from->zk).make_back_off(), receive);
         const std::exception_ptr failed = co_await run_body(c, d);
         const asio::cancellation_state cancelled = co_await asio::this_coro::cancellation_state;
         if (cancelled.cancelled() != asio::cancellation_type::none) throw_cancelled(c, failed);
-        co_await end(c, d, failed);
+        co_await requests_as("consume", c.from->what->path, end(c, d, failed));
     }
 }
 

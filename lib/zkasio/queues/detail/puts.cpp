@@ -42,7 +42,11 @@ asio::awaitable<T> not_yet_put(asio::awaitable<T> preparation, spec_ptr what) {
     try {
         co_return co_await std::move(preparation);
     } catch (const error&) {
-        rethrow_as_not_written();
+        try {
+            rethrow_as_not_written();
+        } catch (const error&) {
+            rethrow_request_as("put", what->path);
+        }
     } catch (const std::system_error& e) {  // of a pause that was cancelled
         throw error(e.code(), "put", what->path);
     }

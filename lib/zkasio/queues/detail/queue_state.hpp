@@ -34,6 +34,6 @@ using state_ptr = std::shared_ptr<queue_state>;
 const state_ptr& queue_of(const state_ptr& state, const char* operation);
 
 /// Implements work_queue::receive().
-asio::awaitable<delivery> receive_item(state_ptr s);
+asio::awaitable<delivery> receive_item(state_ptr s, std::string operation);
 
 }  // namespace zkasio::queue_detail
