@@ -6,8 +6,11 @@
 
 #include <zkasio/election/leader_election.hpp>
 #include <zkasio/error.hpp>
+#include <zkasio/locks/cohort_mutex.hpp>
 #include <zkasio/locks/mutex.hpp>
+#include <zkasio/locks/semaphore.hpp>
 #include <zkasio/locks/shared_mutex.hpp>
+#include <zkasio/locks/slots.hpp>
 #include <zkasio/locks/unfair_mutex.hpp>
 #include <zkasio/testing/fake_ensemble.hpp>
 
@@ -47,8 +50,14 @@ TEST_CASE("lock warnings: an acquire that waits for a guard of its own client is
     lines said;
     const client zk = ensemble.client(logging_to(said));
     const auto of = [&](auto lock) { return std::make_shared<const decltype(lock)>(std::move(lock)); };
-    const std::shared_ptr<const lockable> kinds[] = {of(mutex(zk, "/m")), of(shared_mutex(zk, "/s")),
-                                                     of(unfair_mutex(zk, "/u"))};
+    const std::shared_ptr<const lockable> kinds[] = {of(mutex(zk, "/m")),
+                                                     of(shared_mutex(zk, "/s")),
+                                                     of(unfair_mutex(zk, "/u")),
+                                                     of(cohort_mutex(zk, "/c")),
+                                                     of(semaphore(zk, "/p", permits::fixed(1)).request()),
+                                                     of(semaphore(zk, "/p3", permits::fixed(3)).request(3)),
+                                                     of(slots(zk, "/n", 1)),
+                                                     of(slots(zk, "/r", 1, slots_options().quiet(1s)))};
     for (const auto& lock : kinds) {
         INFO(lock->path());
         said.clear();
@@ -92,6 +101,61 @@ TEST_CASE("lock warnings: bodies that take their turns, however long, are worth 
         const running e(ensemble.get_executor(), guards(&m)), f(ensemble.get_executor(), guards(&m)),
             g(ensemble.get_executor(), guards(&u)), h(ensemble.get_executor(), guards(&u));
         for (const running* r : {&e, &f, &g, &h}) co_await r->end();
+    });
+    CHECK(said.empty());
+}
+
+TEST_CASE("lock warnings: bodies and short guards of cohorts, permits and numbers are worth no word", "[locks]") {
+    fake_ensemble ensemble;
+    lines said;
+    const client zk = ensemble.client(logging_to(said));
+    const cohort_mutex c(zk, "/c");
+    const permit_request p = semaphore(zk, "/p", permits::fixed(1)).request();
+    const slots n(zk, "/n", 1);
+    ensemble.run([&]() -> asio::awaitable<void> {
+        for (const lockable* lock : {static_cast<const lockable*>(&c), static_cast<const lockable*>(&p),
+                                     static_cast<const lockable*>(&n)}) {
+            const auto body = [](lock_guard&) -> asio::awaitable<void> { co_await sleep_for(1min); };
+            const auto work = [&]() -> asio::awaitable<void> { co_await lock->with_lock(body); };
+            const running first(ensemble.get_executor(), work()), second(ensemble.get_executor(), work());
+            co_await first.end();
+            co_await second.end();
+            const auto guards = [&]() -> asio::awaitable<void> {
+                for (int i = 0; i < 30; ++i) {
+                    const lock_guard guard = co_await lock->acquire();
+                    co_await sleep_for(1s);
+                }
+            };
+            const running one(ensemble.get_executor(), guards()), other(ensemble.get_executor(), guards());
+            co_await one.end();
+            co_await other.end();
+        }
+    });
+    CHECK(said.empty());
+}
+
+TEST_CASE("lock warnings: a wait for a permit or a number that another client may give back is not told", "[locks]") {
+    fake_ensemble ensemble;
+    lines said;
+    const client zk = ensemble.client(logging_to(said)), other = ensemble.client(calm());
+    ensemble.run([&]() -> asio::awaitable<void> {
+        const semaphore two(zk, "/p", permits::fixed(2)), same(other, "/p", permits::fixed(2));
+        const slots both(zk, "/n", 2), theirs(other, "/n", 2);
+        const lock_guard permit = co_await two.acquire(), their_permit = co_await same.acquire();
+        const lock_guard number = co_await both.acquire(), their_number = co_await theirs.acquire();
+        const auto another = [&](const lockable* lock) -> asio::awaitable<void> {
+            const lock_guard guard = co_await lock->acquire();
+        };
+        const permit_request request = two.request();
+        running for_permit(ensemble.get_executor(), another(&request));
+        running for_number(ensemble.get_executor(), another(&both));
+        co_await sleep_for(1min);
+        CHECK_FALSE(for_permit.ended());
+        CHECK_FALSE(for_number.ended());
+        for_permit.cancel();
+        for_number.cancel();
+        co_await for_permit.end();
+        co_await for_number.end();
     });
     CHECK(said.empty());
 }

@@ -4,6 +4,7 @@
 #include <zkasio/locks/detail/contenders.hpp>
 #include <zkasio/locks/detail/directory.hpp>
 #include <zkasio/locks/detail/finish_acquire.hpp>
+#include <zkasio/locks/detail/guards_in_the_way.hpp>
 #include <zkasio/locks/detail/nodes_claim.hpp>
 #include <zkasio/locks/detail/owned_node.hpp>
 #include <zkasio/locks/detail/unfinished_permits.hpp>
@@ -157,6 +158,24 @@ bool has_all(const std::vector<std::string>& names, const permit_nodes& nodes) {
                        [&](const owned_node& node) { return there.contains(node_name(node.path())); });
 }
 
+std::vector<std::string> paths_of(const permit_nodes& nodes) {
+    std::vector<std::string> paths;
+    for (const owned_node& node : nodes) paths.push_back(node.path());
+    return paths;
+}
+
+// The paths of the nodes in `directory`, but for `own`.
+std::vector<std::string> without(const std::vector<std::string>& own, const std::string& directory,
+                                 const std::vector<std::string>& names) {
+    const std::unordered_set<std::string_view> excluded(own.begin(), own.end());
+    std::vector<std::string> others;
+    for (const std::string& name : names) {
+        std::string path = join_path(directory, name);
+        if (!excluded.contains(path)) others.push_back(std::move(path));
+    }
+    return others;
+}
+
 // As changed_or(). False: an operator has deleted the node of this request's turn. Then another request is being
 // served, too, and each would wait for the leases of the other.
 asio::awaitable<bool> wait_in_turn(limit& most, const watch* children, const lock_claim& place) {
@@ -197,6 +216,7 @@ asio::awaitable<std::optional<permit_nodes>> wait_for_permits(session on, std::s
                                                               if_contended when_contended, const lock_claim& turn,
                                                               std::optional<one_shot_event>& bodies) {
     const std::string directory = join_path(path, "leases");
+    const boot_clock::time_point asked = boot_clock::now();
     limit most(on, max);
     back_off pauses = toolbox(on).make_back_off();
     int lost = 0;
@@ -224,6 +244,10 @@ asio::awaitable<std::optional<permit_nodes>> wait_for_permits(session on, std::s
                 bodies = unfinished.fewer;
                 co_return std::nullopt;
             }
+            std::function<std::vector<std::string>()> others = [directory, own = paths_of(*nodes), names] {
+                return without(own, directory, names);
+            };
+            const guards_in_the_way alarm(on, path, asked, std::move(others));
             bool in_turn = true;
             std::function<asio::awaitable<void>()> wait = [&]() -> asio::awaitable<void> {
                 in_turn = co_await wait_in_turn(most, &seen->changes, turn);

@@ -5,6 +5,7 @@
 #include <zkasio/locks/detail/finish_acquire.hpp>
 #include <zkasio/locks/detail/fixed_node.hpp>
 #include <zkasio/locks/detail/fixed_node_claim.hpp>
+#include <zkasio/locks/detail/guards_in_the_way.hpp>
 #include <zkasio/locks/detail/local_slots.hpp>
 #include <zkasio/locks/detail/lock_reports.hpp>
 #include <zkasio/locks/detail/slot_rest.hpp>
@@ -267,6 +268,11 @@ asio::awaitable<claim_ptr> wait_for_slot(session on, slot_spec spec, std::shared
                                          std::shared_ptr<local_slots::place> place) {
     const boot_clock::time_point asked = boot_clock::now();
     const session waits = on.patient();
+    const std::function<std::vector<std::string>()> all_numbers = [spec] {
+        std::vector<std::string> nodes;
+        for (std::uint32_t i = 0; i < spec.n; ++i) nodes.push_back(spec.node_of(i));
+        return nodes;
+    };
     back_off pauses = toolbox(on).make_back_off();
     unsigned refusals = 0;
     for (;;) {
@@ -283,6 +289,8 @@ asio::awaitable<claim_ptr> wait_for_slot(session on, slot_spec spec, std::shared
             } else {
                 remove_orphans(on, spec);
                 if (search->is_watched) {
+                    std::optional<guards_in_the_way> alarm;
+                    if (search->free.empty()) alarm.emplace(on, spec.path, asked, all_numbers);
                     co_await until_changed(*search);
                     refusals = 0;
                 }

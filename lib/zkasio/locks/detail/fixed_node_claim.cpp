@@ -1,6 +1,7 @@
 #include <zkasio/locks/detail/fixed_node_claim.hpp>
 
 #include <zkasio/error.hpp>
+#include <zkasio/locks/detail/guards_in_the_way.hpp>
 #include <zkasio/locks/detail/lock_reports.hpp>
 #include <zkasio/locks/detail/running_bodies.hpp>
 #include <zkasio/locks/detail/when_lost.hpp>
@@ -77,10 +78,16 @@ struct fixed_node_claim::state : std::enable_shared_from_this<state> {
     one_shot_event done;
     std::exception_ptr failed;               // written before `done` is fired
     bool removed = false, given_up = false;  // strand
+    std::shared_ptr<own_guards> among;       // strand
 };
 
 fixed_node_claim::fixed_node_claim(session on, grant granted, std::shared_ptr<local_right> right)
     : state_(std::make_shared<state>(std::move(on), std::move(granted), std::move(right))) {
+    if (state_->granted.slot)
+        asio::dispatch(state_->on.get_executor(), [s = state_] {
+            s->among = own_guards::of(s->on, s->granted.lock);
+            s->among->add(s->paths, std::shared_ptr<running_bodies>(s, &s->bodies));
+        });
     const std::shared_ptr<const session_hold> hold(state_, &state_->hold);
     when_lost(state_->on, hold, [weak = std::weak_ptr<state>(state_)](loss_reason) {
         if (const auto lost = weak.lock()) state::remove_node(lost);

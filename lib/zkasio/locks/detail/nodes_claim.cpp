@@ -1,5 +1,6 @@
 #include <zkasio/locks/detail/nodes_claim.hpp>
 
+#include <zkasio/locks/detail/guards_in_the_way.hpp>
 #include <zkasio/locks/detail/queue/queue_names.hpp>
 #include <zkasio/locks/detail/running_bodies.hpp>
 #include <zkasio/locks/detail/unfinished_permits.hpp>
@@ -37,6 +38,7 @@ struct nodes_claim::state {
     running_bodies bodies;
     bool given_up = false;                           // strand
     std::shared_ptr<unfinished_permits> unfinished;  // strand: counts the permits while `bodies` still run
+    std::shared_ptr<own_guards> among;               // strand
 
     std::mutex mutex;
     bool removed = false;                   // guarded by the mutex
@@ -50,7 +52,11 @@ struct nodes_claim::state {
 
 nodes_claim::nodes_claim(session on, std::vector<std::string> paths, std::int64_t token, std::string lock,
                          boot_clock::time_point asked)
-    : state_(std::make_shared<state>(std::move(on), std::move(paths), std::move(lock), token, asked)), token_(token) {
+    : state_(std::make_shared<state>(std::move(on), std::move(paths), lock, token, asked)), token_(token) {
+    asio::dispatch(state_->on.get_executor(), [s = state_, lock] {
+        s->among = own_guards::of(s->on, lock);
+        s->among->add(s->paths, std::shared_ptr<running_bodies>(s, &s->bodies));
+    });
     const std::shared_ptr<const session_hold> hold(state_, &state_->hold);
     when_lost(state_->on, hold, [weak = std::weak_ptr<state>(state_)](loss_reason) {
         const auto lost = weak.lock();

@@ -35,7 +35,8 @@ cohort::cohort(session on, const cohort_spec& of)
       limits_(of.limits),
       observed_(tools_.has_observer()),
       flush_timer_(on_.get_executor()),
-      tries_timer_(on_.get_executor()) {}
+      tries_timer_(on_.get_executor()),
+      warning_timer_(on_.get_executor()) {}
 
 std::shared_ptr<cohort> cohort::of(const session& on, const cohort_spec_ptr& spec) {
     const auto make = [&] { return std::make_shared<cohort>(on, *spec); };
@@ -98,6 +99,7 @@ void cohort::enter(const cohort_turn_ptr& t, const asio::any_io_executor& from) 
     const cohort_place_ptr checks = in_body && state_ == place_state::waiting ? place_ : nullptr;
     insert(t);
     advance(e, now);
+    e.warn_later = waiting_ > 0 && !warned_ && !std::exchange(warns_later_, true);
     finish(std::move(lock), e);
     if (checks) checks->refuse_if_own_work(t, from);
 }
@@ -331,6 +333,7 @@ void cohort::finish(locked lock, effects& e) noexcept {
     if (e.looked) e.looked->look(e.look_how);
     if (e.checked) e.checked->check();
     if (e.wanted) remember_tries();
+    if (e.warn_later) warn_later();
     if (e.woken) e.woken->wake_after(e.wake_after);
     if (e.flush != flush_time::none) flush_reports(e.flush);
 }

@@ -127,7 +127,7 @@ private:
         asio::any_io_executor from;
         lookout::then look_how = lookout::then::list;
         boot_clock::duration wake_after{0};
-        bool wanted = false;
+        bool wanted = false, warn_later = false;
         flush_time flush = flush_time::none;
     };
 
@@ -138,6 +138,8 @@ private:
     boot_clock::duration unchecked(boot_clock::time_point now) const noexcept;
     bool is_checked(effects& e, boot_clock::time_point now);
     void remember_tries() noexcept;
+    void warn_later() noexcept;
+    void warn();
     void finish(locked lock, effects& e) noexcept;
     void fail_waiting(locked lock, std::exception_ptr why) noexcept;
     cohort_turn_ptr take_all_waiting() noexcept;
@@ -164,7 +166,7 @@ private:
     const tenure_limits limits_;
     const bool observed_;
 
-    asio::steady_timer flush_timer_, tries_timer_;  // strand
+    asio::steady_timer flush_timer_, tries_timer_, warning_timer_;  // strand
     std::atomic<std::uint32_t> taken_{0};
     process_mutex mutex_;  // guards what follows; not to be had: a child process, see process_mutex
     std::error_code over_;
@@ -180,6 +182,7 @@ private:
     std::uint64_t turns_ = 0;
     boot_clock::time_point since_{}, idle_since_{};
     other_contenders others_ = other_contenders::unknown;
+    bool warns_later_ = false, warned_ = false;  // of a guard of this client, see warn_of_guard()
     bool looked_ = false, lingers_ = false, asked_back_ = false;
     boot_clock::time_point check_asked_{};
     std::optional<boot_clock::time_point> waits_for_check_;  // since when a turn waits for a check of the node

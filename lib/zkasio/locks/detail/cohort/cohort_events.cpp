@@ -4,6 +4,7 @@
 
 #include <zkasio/error.hpp>
 #include <zkasio/locks/detail/cohort/cohort_turn.hpp>
+#include <zkasio/locks/detail/lock_reports.hpp>
 #include <zkasio/recipe/rethrow_to_caller.hpp>
 
 #include <asio/dispatch.hpp>
@@ -154,6 +155,38 @@ void cohort::remember_tries() noexcept {
     }
 }
 
+// A coroutine that waits may have the turn itself.
+void cohort::warn_later() noexcept {
+    try {
+        asio::dispatch(on_.get_executor(), [self = shared_from_this()] {
+            if (self->over()) return;
+            self->warning_timer_.expires_after(long_wait);
+            self->warning_timer_.async_wait([weak = self->weak_from_this()](std::error_code cancelled) {
+                const auto waits = cancelled ? nullptr : weak.lock();
+                if (waits) waits->warn();
+            });
+        });
+    } catch (...) {
+        // Out of memory: nobody is warned.
+    }
+}
+
+void cohort::warn() {
+    const boot_clock::time_point now = boot_clock::now();
+    std::string node;
+    bool again = false;
+    {
+        const locked lock = mutex_.lock();
+        if (!lock) return;
+        const bool is_guard = current_ && first_ && !(current_->bodies_ && current_->bodies_->any());
+        warned_ = is_guard && now - current_->since_ >= long_wait && now - first_->since_ >= long_wait;
+        if (warned_) node = current_->paths().front();
+        again = warns_later_ = !warned_ && waiting_ > 0;
+    }
+    if (!node.empty()) warn_of_guard(on_, lock_->directory, node);
+    if (again) warn_later();
+}
+
 void cohort::lingered(const cohort_place_ptr& place) noexcept {
     const boot_clock::time_point now = boot_clock::now();
     effects e;
@@ -188,6 +221,7 @@ void cohort::session_over(std::error_code why) noexcept {
     fail_waiting(std::move(lock), std::make_exception_ptr(error(why, "acquire", lock_->directory)));
     if (place) place->stop_looking();
     try {
+        warning_timer_.cancel();
         tries_timer_.cancel();
     } catch (...) {
     }
