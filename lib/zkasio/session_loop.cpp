@@ -9,6 +9,9 @@
 #include <zkasio/detail/handles/throw_error.hpp>
 
 #include <asio/post.hpp>
+#include <asio/steady_timer.hpp>
+#include <asio/this_coro.hpp>
+#include <asio/use_awaitable.hpp>
 
 #include <chrono>
 #include <exception>
@@ -52,6 +55,7 @@ namespace {
 
 using loop_ptr = std::shared_ptr<session_loop_state>;
 constexpr std::string_view operation_of_loop = "run_in_each_session";
+constexpr std::chrono::milliseconds shortest_wait(100);
 
 bool always(const reply&) { return true; }
 
@@ -61,6 +65,11 @@ asio::awaitable<session_record_ptr> next_session(core_ptr core) {
         reply r;
         co_await wait_connected(core, r);
         if (r.code != errc::not_connected) throw_if_failed(r, operation_of_loop, core->server_names());
+        // With a very short connection_timeout, these waits would follow each other without an end.
+        if (r.code && core->options().connection_timeout() < shortest_wait) {
+            asio::steady_timer timer(co_await asio::this_coro::executor, shortest_wait);
+            co_await timer.async_wait(asio::use_awaitable);
+        }
         // The connection, and the session with it, may be gone since that answer was posted.
         const session_record_ptr now = core->sessions().current();
         if (!r.code && core->state() == session_state::connected && !now->over) co_return now;

@@ -39,3 +39,22 @@ TEST_CASE("session loop: pauses begin anew after a body that has run for longer 
     CHECK(began[11] - ended[10] > 900ms);
     CHECK(began[12] - ended[11] < 100ms);
 }
+
+// The ensemble's time would hardly go on: each wait takes a nanosecond of it.
+TEST_CASE("session loop: a very short connection_timeout lets no loop spin without a connection", "[testing]") {
+    fake_ensemble ensemble;
+    const client zk = ensemble.client(client_options("zk1:2181").session_timeout(10s).connection_timeout(1ns));
+    ensemble.hold_down(zk);
+    bool began = false;
+    auto body = [&](const session&) -> asio::awaitable<void> {
+        began = true;
+        co_return;
+    };
+    const session_loop loop = run_in_each_session(zk, body);
+    ensemble.run_for(30s);
+    CHECK_FALSE(began);
+    ensemble.let_in(zk);
+    ensemble.run_for(5s);
+    CHECK(began);
+    ensemble.run(zk.close());
+}
