@@ -448,6 +448,30 @@ TEST_CASE("core: session_renewal::none, too, ends the session that was given up"
     r.run(body);
 }
 
+TEST_CASE("core: session_renewal::none: close() tells of a session that was given up and not ended", "[core][close]") {
+    for (const bool in_reach : {false, true}) {
+        CAPTURE(in_reach);
+        rig r(rig::quick().renewal(session_renewal::none));
+        r.server.session_timeout = 300ms;
+        r.server.says_goodbye = false;
+        auto body = [&](client zk) -> asio::awaitable<void> {
+            co_await given_up_session(r, zk);
+            r.server.reachable = in_reach;
+            if (in_reach) co_await r.server.until([&] { return said_goodbye(r); });
+            const close_result how = co_await zk.close();
+            CHECK(how == close_result::session_left_to_expire);
+            CHECK(r.server.backends_alive == 0);
+            const std::size_t opened = r.server.opened.size();
+            asio::steady_timer later(r.loop.executor(), 500ms);
+            co_await later.async_wait(asio::use_awaitable);
+            CHECK(r.server.opened.size() == opened);
+            const std::error_code code = co_await code_of(zk.get("/a"));
+            CHECK(code == errc::client_closed);
+        };
+        r.run(body);
+    }
+}
+
 TEST_CASE("core: a client that is closed takes no other servers", "[core]") {
     rig r;
     auto body = [&](client zk) -> asio::awaitable<void> {
