@@ -22,6 +22,7 @@
 #include <stdexcept>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 using namespace zkasio;
@@ -350,6 +351,28 @@ TEST_CASE("candidate: what bodies throw ends run() and not the candidate", "[tes
         ensemble.run_for(10s);
         CHECK_FALSE(work.ended());
         CHECK(runs >= 3);
+    }
+    SECTION("because the term is over, in the middle of a write") {
+        ensemble.create("/n");
+        bool unknown = false;
+        next = [&]() -> asio::awaitable<void> {
+            for (int i = 0;; ++i) {
+                std::string value = std::to_string(i);
+                try {
+                    co_await zk.set("/n", std::move(value));
+                } catch (const error& e) {
+                    unknown = e.outcome_unknown();
+                    throw;
+                }
+            }
+        };
+        running work(ensemble.get_executor(), run());
+        ensemble.run_for(1s);
+        ensemble.remove(me.term()->path());
+        ensemble.run_for(1s);
+        CHECK(unknown);
+        CHECK_FALSE(work.ended());
+        CHECK(runs == 2);
     }
     SECTION("as the term is over, and for another reason") {
         next = []() -> asio::awaitable<void> {

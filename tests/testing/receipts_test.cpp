@@ -381,6 +381,22 @@ TEST_CASE("receipts: a session keeps the receipts of the 64 directories that wer
     });
 }
 
+TEST_CASE("receipts: two directories that are used in turn push out no others") {
+    scene s;
+    s.run([&](const receipts&) -> asio::awaitable<void> {
+        const session on = co_await s.zk.current_session();
+        const auto use = [&](std::string directory) -> asio::awaitable<void> {
+            const receipts some(on, "/of/" + directory);
+            const outcome o = co_await apply(some, item("x"));
+            CHECK(o.done);
+        };
+        co_await use("first");
+        for (int i = 0; i < 100; ++i) co_await use(i % 2 ? "odd" : "even");
+        co_await s.zk.idle();
+        for (const std::string& d : s.ensemble.children("/of")) CHECK(s.ensemble.children("/of/" + d).size() == 1);
+    });
+}
+
 TEST_CASE("receipts: a session that is handed over takes no idle receipts along") {
     scene s;
     auto body = [&]() -> asio::awaitable<void> {

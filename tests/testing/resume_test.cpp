@@ -23,9 +23,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 using namespace zkasio;
@@ -488,4 +490,63 @@ TEST_CASE("resume: where the former process has left nothing, whoever waits asks
     ensemble.run_for(1s);
     // a sync, a listing, and a stat of the one node ahead
     CHECK(ensemble.requests(heir) - before <= std::size_t(resumed ? 8 : 5));
+}
+
+TEST_CASE("resume: what the former process has left is searched for once in a session", "[testing]") {
+    fake_ensemble ensemble;
+    const client former = ensemble.client(sessions_of_ten_seconds());
+    const client other = ensemble.client(sessions_of_ten_seconds());
+    const lock_guard theirs = ensemble.run(mutex(other, "/lock").acquire());
+    ensemble.run(former.connected());
+    const client heir = heir_of(ensemble, former);
+    std::size_t searches = 0;
+    ensemble.on_step([&](std::string_view step) {
+        searches += step.find("apply ") != step.npos && step.find(": sync /lock") != step.npos;
+    });
+    const auto wait = [&] {
+        const std::size_t before = searches;
+        taker waits(ensemble.get_executor(), mutex(heir, "/lock").acquire());
+        ensemble.run_for(1s);
+        waits.cancel();
+        ensemble.run(waits.code());
+        ensemble.run(heir.idle());
+        return searches - before;
+    };
+    const std::size_t first = wait(), second = wait(), third = wait();
+    CHECK(second < first);
+    CHECK(third == second);
+}
+
+TEST_CASE("resume: a node that several coroutines find is warned of once, and removed once", "[testing]") {
+    const taken_lock k = GENERATE(taken_lock::unfair, taken_lock::slots);
+    CAPTURE(static_cast<int>(k));
+    fake_ensemble ensemble;
+    const client former = ensemble.client(sessions_of_ten_seconds());
+    const lock_guard held = ensemble.run(lock_of(former, k, true));
+    logged log;
+    const client heir = heir_of(ensemble, former, warnings_to(log));
+    std::vector<std::unique_ptr<taker>> all;
+    for (int i = 0; i < 3; ++i)
+        all.push_back(std::make_unique<taker>(ensemble.get_executor(), lock_of(heir, k, false)));
+    ensemble.run_for(5s);
+    CHECK(count_of(log, "has left /lock") == 1);
+    ensemble.run_for(10s);
+    CHECK(std::count_if(all.begin(), all.end(), [](const auto& t) { return t->has_it(); }) == 1);
+    CHECK(count_of(log, "has left /lock") == 1);
+}
+
+TEST_CASE("resume: what the former process has left is found by a server that lags behind, too", "[testing]") {
+    const taken_lock k = any_kind();
+    CAPTURE(static_cast<int>(k));
+    for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+        CAPTURE(seed);
+        fake_ensemble ensemble(seed);
+        ensemble.lag();
+        const client former = ensemble.client(sessions_of_ten_seconds().renewal(session_renewal::none));
+        const lock_guard held = ensemble.run(lock_of(former, k, true));
+        const client heir = heir_of_silent(ensemble, former);
+        const taker gets(ensemble.get_executor(), lock_of(heir, k, false));
+        ensemble.run_for(30s);
+        CHECK(gets.has_it());
+    }
 }

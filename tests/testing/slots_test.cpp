@@ -357,6 +357,39 @@ TEST_CASE("slots: whoever is cancelled at any step keeps no number from those of
             }
 }
 
+TEST_CASE("slots: whoever gives up in the line asks the servers nothing, and hands on no turn", "[slots]") {
+    fake_ensemble e;
+    const client one = e.client(calm()), two = e.client(calm());
+    auto body = [&]() -> asio::awaitable<void> {
+        const slots ours(one, path, 1), theirs(two, path, 1);
+        lock_guard guard = co_await theirs.acquire();
+        std::vector<std::unique_ptr<taking>> waits;
+        for (int i = 0; i < 5; ++i) waits.push_back(std::make_unique<taking>(e, ours));
+        co_await turns(e, 200);
+        const std::size_t watches = e.watches(), requests = e.requests(one);
+        for (const std::size_t leaves : {2U, 4U, 1U}) {
+            waits[leaves]->cancel();
+            co_await waits[leaves]->code();
+            co_await turns(e, 200);
+        }
+        CHECK(e.watches() == watches);
+        CHECK(e.requests(one) == requests);
+        co_await guard.release();
+        co_await turns(e, 200);
+        CHECK(waits[0]->done());
+        CHECK_FALSE(waits[3]->ended());
+        waits[0]->guard() = lock_guard();
+        co_await turns(e, 200);
+        REQUIRE(waits[3]->done());
+        waits[3]->guard() = lock_guard();
+        co_await one.idle();
+        CHECK(nothing_left(e));
+        co_await one.close();
+        co_await two.close();
+    };
+    e.run(body);
+}
+
 TEST_CASE("slots: many coroutines of one client share the numbers, and one watch", "[slots]") {
     fake_ensemble e;
     const client zk = e.client(calm());

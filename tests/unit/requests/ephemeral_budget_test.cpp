@@ -369,4 +369,272 @@ TEST_CASE("ephemeral budget: locks whose contenders have no room have their turn
     CHECK(z - called.begin() <= 2);
 }
 
+TEST_CASE("ephemeral budget: room comes later while a removal is under way, and not when it was refused",
+          "[ephemeral_budget]") {
+    ephemeral_budget b(100, 0, false);
+    b.connected(ours);
+    const std::string path = "/" + std::string(80, 'n');
+    run(b, creating(path), created_as(path));
+    const auto room_of_another = [&] { return b.for_contender("/other", 20); };
+    CHECK(room_of_another() == room::never);
+    multi_request too_much;
+    too_much.ops.emplace_back(remove_request{path, any_version});
+    too_much.ops.emplace_back(creating("/" + std::string(200, 'n')));
+    sent_request refused{too_much, false, {}};
+    CHECK_FALSE(begin(b, refused));
+    CHECK(room_of_another() == room::never);
+    sent_request removal{remove_request{path, 7}, false, {}};
+    REQUIRE(begin(b, removal));
+    CHECK(room_of_another() == room::later);
+    SECTION("refused") {
+        reply a;
+        a.code = zk_errc::bad_version;
+        end(b, removal, a);
+        CHECK(room_of_another() == room::never);
+        CHECK(b.questions().empty());
+    }
+    SECTION("lost") {
+        end(b, removal, lost);
+        CHECK(room_of_another() == room::never);
+        CHECK(b.questions().size() == 2);
+    }
+    SECTION("lost, and sent again") {
+        b.end(removal.what, false, removal.share, lost, true);
+        CHECK(room_of_another() == room::later);
+        CHECK(b.questions().empty());
+        b.end(removal.what, false, removal.share, reply(), false);
+        CHECK(room_of_another() == room::now);
+    }
+}
+
+namespace {
+
+constexpr std::size_t contender = 20;  // the bytes of its path without the number: it costs 34
+std::string long_path(const std::string& directory, std::size_t number) {
+    std::string path = directory + "/" + std::to_string(number);
+    return path + std::string(contender + 10 - path.size(), '-');
+}
+
+// Contenders of /x fill three quarters of 400 bytes: 8 of them.
+std::vector<std::string> fill_as_contenders(ephemeral_budget& b) {
+    std::vector<std::string> all;
+    while (b.for_contender("/x", contender) == room::now) {
+        all.push_back(long_path("/x", all.size()));
+        run(b, creating(all.back()), created_as(all.back()), true);
+    }
+    return all;
+}
+
+}  // namespace
+
+TEST_CASE("ephemeral budget: a first contender does not wait for those behind a lock of its own session",
+          "[ephemeral_budget]") {
+    ephemeral_budget b(400, 0, false);
+    b.connected(ours);
+    const std::vector<std::string> all = fill_as_contenders(b);
+    REQUIRE(all.size() == 8);
+    b.now_holds(all[0]);
+    const std::string rest = "/" + std::string(99, 'h'), more = "/" + std::string(29, 'h');
+    run(b, creating(rest), created_as(rest));
+    CHECK(b.for_contender("/other", contender) == room::never);
+    CHECK(b.for_contender("/x", contender) == room::later);
+    // The holder is another session's: one of those that wait may get the lock, and leave.
+    b.heard_gone(all[0]);
+    run(b, creating(more), created_as(more));
+    CHECK(b.for_contender("/other", contender) == room::later);
+    int called = 0;
+    b.when_changed("/other", contender, [&] { ++called; });
+    b.call_waiting();
+    CHECK(called == 0);
+    // One gets it, and asks for the other lock.
+    b.now_holds(all[1]);
+    CHECK(b.has_news());
+    b.call_waiting();
+    CHECK(called == 1);
+    CHECK(b.for_contender("/other", contender) == room::never);
+}
+
+TEST_CASE("ephemeral budget: of those that wait for room, whoever has none is not in the way of the others",
+          "[ephemeral_budget]") {
+    ephemeral_budget b(400, 0, false);
+    b.connected(ours);
+    REQUIRE(fill_as_contenders(b).size() == 8);
+    std::vector<std::string> called;
+    const auto wait = [&](std::string name) {
+        b.when_changed(name, contender, [&called, name] { called.push_back(name); });
+    };
+    SECTION("one that was the first in its directory when it came") {
+        const std::string rest = "/" + std::string(95, 'h');
+        run(b, creating(rest), created_as(rest));
+        CHECK(b.for_contender("/a", contender) == room::later);
+        wait("/a");
+        wait("/z");
+        run(b, creating("/a/0"), created_as("/a/0"), true);
+        run(b, remove_request{rest, any_version}, reply());
+        CHECK(b.for_contender("/a", contender) == room::later);
+        b.call_waiting();
+        CHECK(called == std::vector<std::string>{"/z"});
+    }
+    SECTION("each directory in its turn") {
+        const std::string rest = "/" + std::string(95, 'h');
+        run(b, creating(rest), created_as(rest));
+        for (const char* name : {"/a", "/z", "/a"}) wait(name);
+        run(b, remove_request{rest, any_version}, reply());
+        b.call_waiting();
+        CHECK(called == std::vector<std::string>{"/a", "/z", "/a"});
+    }
+    SECTION("one that becomes the first in its directory") {
+        wait("/x");
+        run(b, creating("/a/0"), created_as("/a/0"), true);
+        CHECK(b.for_contender("/a", contender) == room::later);
+        wait("/a");
+        run(b, remove_request{"/a/0", any_version}, reply());
+        CHECK(b.for_contender("/x", contender) == room::later);
+        b.call_waiting();
+        CHECK(called == std::vector<std::string>{"/a"});
+    }
+}
+
+TEST_CASE("ephemeral budget: nothing of a session is awaited in the next one", "[ephemeral_budget]") {
+    ephemeral_budget b(400, 0, false);
+    b.connected(ours);
+    for (const char* path : {"/l/1", "/l/2"}) run(b, creating(path), created_as(path), true);
+    sent_request create{creating("/l/", create_mode::ephemeral_sequential), true, {}};
+    sent_request removal{remove_request{"/l/1", any_version}, false, {}};
+    REQUIRE(begin(b, create));
+    REQUIRE(begin(b, removal));
+    run(b, creating("/l/lost-", create_mode::ephemeral_sequential), lost, true);
+    b.clear();
+    CHECK(b.bytes() == 0);
+    CHECK(b.questions().empty());
+    const std::string all = "/" + std::string(390, 'n');
+    run(b, creating(all), created_as(all));
+    const std::size_t bytes = b.bytes();
+    for (const bool ended : {false, true}) {
+        if (ended) end(b, create, lost);
+        if (ended) end(b, removal, lost);
+        CHECK(b.bytes() == bytes);
+        CHECK(b.for_contender("/l", contender) == room::never);
+        CHECK(b.for_contender("/", contender) == room::never);
+    }
+    CHECK(b.questions().empty());
+    CHECK_FALSE(b.may_have_made("/l/lost-0000000001"));
+}
+
+TEST_CASE("ephemeral budget: lost creates are looked for in their own directory, among nodes that are not known",
+          "[ephemeral_budget]") {
+    ephemeral_budget b(1000, 0, false);
+    b.connected(ours);
+    const request numbered = creating("/d/m-", create_mode::ephemeral_sequential);
+    run(b, numbered, created_as("/d/m-0000000001"));
+    run(b, numbered, lost);
+    run(b, creating("/d/e/m-", create_mode::ephemeral_sequential), lost);
+    const std::size_t bytes = b.bytes();
+    b.connected(ours);
+    run(b, sync_request{"/"}, reply());
+    reply names;
+    names.children = {"e", "m-0000000001", "m-0000000002"};
+    run(b, children_request{"/d"}, names);
+    CHECK(b.nodes() == 2);
+    CHECK(b.bytes() == bytes);
+    names.children = {"m-0000000003"};
+    run(b, children_request{"/d/e"}, names);
+    CHECK(b.nodes() == 3);
+    CHECK(b.bytes() == bytes);
+    for (const char* path : {"/d/m-0000000001", "/d/m-0000000002", "/d/e/m-0000000003"}) b.heard_gone(path);
+    CHECK(b.bytes() == 0);
+}
+
+TEST_CASE("ephemeral budget: the warning comes once, and again when much has gone before", "[ephemeral_budget]") {
+    ephemeral_budget b(10'000'000, 0, false);
+    b.connected(ours);
+    constexpr std::size_t tenth = ephemeral_budget::worth_a_warning / 10;
+    const auto path = [](std::size_t i) { return "/" + std::to_string(i) + std::string(tenth - 2, 'n'); };
+    const auto create = [&](std::size_t from, std::size_t to) {
+        int warnings = 0;
+        for (std::size_t i = from; i < to; ++i) {
+            run(b, creating(path(i)), created_as(path(i)));
+            warnings += b.take_warning();
+        }
+        return warnings;
+    };
+    CHECK(create(0, 9) == 0);
+    CHECK(create(9, 20) == 1);
+    for (std::size_t i = 7; i < 20; ++i) b.heard_gone(path(i));
+    CHECK(create(7, 12) == 0);
+    for (std::size_t i = 3; i < 12; ++i) b.heard_gone(path(i));
+    CHECK(create(3, 12) == 1);
+    b.clear();
+    CHECK(create(0, 12) == 1);
+}
+
+TEST_CASE("ephemeral budget: creates under way in many directories", "[ephemeral_budget]") {
+    constexpr std::size_t n = 200, bytes_of_a_node = 7 + 4;
+    ephemeral_budget b(n * bytes_of_a_node + 100, 0, false);
+    b.connected(ours);
+    const auto directory = [](std::size_t i) { return "/d" + std::to_string(100 + i); };
+    std::deque<sent_request> all;
+    for (std::size_t i = 0; i < n; ++i) {
+        all.push_back({creating(directory(i) + "/n"), true, {}});
+        REQUIRE(begin(b, all.back()));
+    }
+    const auto check = [&] {
+        CHECK(b.bytes() == n * bytes_of_a_node);
+        for (std::size_t i = 0; i < n; ++i) CHECK(b.for_contender(directory(i), 7) == room::later);
+        CHECK(b.for_contender("/other", 7) == room::now);
+    };
+    check();
+    for (std::size_t i = 0; i < n; ++i) end(b, all[i], created_as(directory(i) + "/n"));
+    check();
+    for (std::size_t i = 0; i < n; ++i) b.heard_gone(directory(i) + "/n");
+    CHECK(b.bytes() == 0);
+}
+
+TEST_CASE("ephemeral budget: each answer that tells that a node is gone counts, and none that tells nothing",
+          "[ephemeral_budget]") {
+    const std::string path = "/p";
+    multi_request check;
+    check.ops.emplace_back(check_op{path, any_version});
+    for (const request& what :
+         {request(exists_request{path}), request(get_request{path, false}),
+          request(set_request{path, "x", any_version}), request(remove_request{path, 1}), request(check)}) {
+        INFO(operation_name(what));
+        ephemeral_budget b(1000, 0, false);
+        b.connected(ours);
+        run(b, creating(path), lost);
+        const std::size_t one = b.bytes();
+        run(b, sync_request{"/"}, reply());
+        for (const zk_errc code : {zk_errc::no_auth, zk_errc::bad_version, zk_errc::throttled}) {
+            reply a;
+            a.code = code;
+            a.results.push_back({a.code, {}, {}});
+            run(b, what, a);
+            CHECK(b.bytes() == one);
+            CHECK(b.is_in_doubt(path));
+        }
+        reply a;
+        a.code = zk_errc::no_node;
+        a.results.push_back({a.code, {}, {}});
+        run(b, what, a);
+        CHECK(b.bytes() == 0);
+        CHECK(b.questions().empty());
+    }
+}
+
+// Servers before 3.5 do not tell the path.
+TEST_CASE("ephemeral budget: a create in a transaction whose answer has no path counts by its own",
+          "[ephemeral_budget]") {
+    ephemeral_budget b(1000, 0, false);
+    b.connected(ours);
+    multi_request steps;
+    steps.ops.emplace_back(creating("/p"));
+    reply made;
+    made.results.resize(1);
+    run(b, steps, made);
+    CHECK(b.may_have_made("/p"));
+    CHECK(b.nodes() == 1);
+    b.heard_gone("/p");
+    CHECK(b.bytes() == 0);
+}
+
 }  // namespace ephemeral_budget_units
