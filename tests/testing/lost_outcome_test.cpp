@@ -30,6 +30,8 @@
 #include <utility>
 #include <vector>
 
+namespace lost_outcome_tests {
+
 using namespace std::chrono_literals;
 using namespace zkasio;
 using namespace zkasio::test;
@@ -369,3 +371,5 @@ TEST_CASE("lost outcome: a cancelled leader, candidate or consumer tells of it",
             s.end();
         }
 }
+
+}  // namespace lost_outcome_tests
