@@ -192,7 +192,7 @@ TEST_CASE(
             const multi_mutex all = three(zk, dir, together ? multi_mutex_options() : one_by_one());
             auto attempt = [&]() -> asio::awaitable<void> { (void)co_await all.acquire(); };
             const std::string text = co_await message_of(attempt());
-            CHECK(text.starts_with("lock " + dir + "/b: "));
+            CHECK(text.starts_with("acquire " + dir + "/b: "));
             CHECK(text.find("somebody-else") != std::string::npos);
             co_await until_queued(zk, dir + "/a", 0);
             co_await until_queued(zk, dir + "/b", 1);
@@ -235,7 +235,7 @@ TEST_CASE("multi_mutex: no locks, the same lock twice and locks of another clien
         const multi_mutex none(zk);
         auto attempt = [&]() -> asio::awaitable<void> { (void)co_await none.acquire(); };
         const std::string text = co_await message_of(attempt());
-        CHECK(text == "multi_mutex: invalid argument (there are no locks in it)");
+        CHECK(text == "acquire: invalid argument (there are no locks in it)");
         auto trying = [&]() -> asio::awaitable<void> { co_await none.try_acquire(); };
         const std::error_code tried = co_await code_of(trying());
         CHECK(tried == errc::invalid_argument);

@@ -254,7 +254,7 @@ TEST_CASE("a directory with foreign children is refused, and named") {
         const mutex lock(zk, dir);
         auto attempt = [&]() -> asio::awaitable<void> { (void)co_await lock.acquire(); };
         const std::string text = co_await message_of(attempt());
-        CHECK(text == "lock " + dir +
+        CHECK(text == "acquire " + dir +
                           ": directory has children that are no contenders (child \"somebody-else\" is not named "
                           "...lock-<sequence>: use a directory of its own, and one name_scheme for all)");
         co_await until_queued(zk, dir, 1);

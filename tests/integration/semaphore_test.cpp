@@ -235,7 +235,7 @@ TEST_CASE("semaphore: bad arguments are refused with a clear error") {
         const semaphore counted(zk, dir + "/s", permits::counted_by(dir + "/max"));
         auto count_it = [&]() -> asio::awaitable<void> { (void)co_await counted.acquire(); };
         const std::string text = co_await message_of(count_it());
-        CHECK(text == "semaphore " + dir + "/max: invalid argument (its data is no count of 4 bytes)");
+        CHECK(text == "acquire " + dir + "/max: invalid argument (its data is no count of 4 bytes)");
         const semaphore nowhere(zk, dir + "/s", permits::counted_by(dir + "/missing"));
         auto find_it = [&]() -> asio::awaitable<void> { (void)co_await nowhere.acquire(); };
         const std::string missing = co_await message_of(find_it());

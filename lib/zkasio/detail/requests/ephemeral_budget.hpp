@@ -60,7 +60,8 @@ public:
     /// A request is about to be queued. Counts the nodes that it may create; false: there is no room, also with what
     /// the request removes. @param waits by a contender of a lock.
     bool begin(const request& r, bool waits, share& its);
-    bool has_room(const request& r) const { return has_room(r, cost_of_creates(r)); }
+    /// For requests that create paths of so many bytes, with the chroot.
+    bool has_room_for(std::size_t bytes) const noexcept { return used_ < limit_ && bytes <= limit_ - used_; }
     /// The request of begin() has ended. @param again it will be sent once more, and end once more.
     void end(const request& r, bool waits, share& its, const reply& answer, bool again);
     /// What was lost is searched for behind a sync() on the new connection.
