@@ -45,7 +45,8 @@ public:
     };
     struct text_hash {
         using is_transparent = void;
-        std::size_t operator()(std::string_view s) const noexcept { return std::hash<std::string_view>()(s); }
+        // Not noexcept: libstdc++ then keeps the hash of each path beside it.
+        std::size_t operator()(std::string_view s) const { return std::hash<std::string_view>()(s); }
     };
     template <class T>
     using by_path = std::unordered_map<std::string, T, text_hash, std::equal_to<>>;
