@@ -43,9 +43,9 @@ public:
 
     /// *Completes when* the loop is over, by the body's return or by stop(), and the body has really ended.
     /// *Fails with* the error that has ended the loop otherwise: an exception of the body, errc::client_closed,
-    /// errc::forked, zk_errc::auth_failed, and with session_renewal::none errc::session_expired; errc::client_closed has
-    /// error::outcome_unknown() if close() has interrupted a write of the body. (If a body that was stopped throws more
-    /// than a cancellation or condition::retryable, its exception is logged.)
+    /// errc::forked, zk_errc::auth_failed, and with session_renewal::none errc::session_expired; errc::client_closed
+    /// has error::outcome_unknown() if close() has interrupted a write of the body. (If a body that was stopped throws
+    /// more than a cancellation or condition::retryable, its exception is logged.)
     /// *Cancellation* ends the wait only.
     asio::awaitable<void> stopped() const;
 

@@ -38,6 +38,16 @@ using zkasio::testing::fake_ensemble;
 
 namespace {
 
+// Of a client whose servers hang up at one of its requests, and answer others.
+void check_pace_of_same_request(fake_ensemble& ensemble, const client& zk) {
+    ensemble.run_for(4s);
+    CHECK(ensemble.traffic(zk).connections <= 20);
+    ensemble.run_for(1min);
+    const auto before = ensemble.traffic(zk).connections;
+    ensemble.run_for(1min);
+    CHECK(ensemble.traffic(zk).connections - before <= 60);
+}
+
 // When the servers have answered a handshake.
 class handshakes {
 public:
@@ -262,12 +272,7 @@ TEST_CASE("pace: the log names a request at which the servers hang up again and 
         ensemble.run(zk.connected());
         asio::cancellation_signal stop;
         asio::co_spawn(ensemble.context(), run(zk), asio::bind_cancellation_slot(stop.slot(), asio::detached));
-        ensemble.run_for(4s);
-        CHECK(ensemble.traffic(zk).connections <= 20);
-        ensemble.run_for(1min);
-        const auto before = ensemble.traffic(zk).connections;
-        ensemble.run_for(1min);
-        CHECK(ensemble.traffic(zk).connections - before <= 60);
+        check_pace_of_same_request(ensemble, zk);
         const auto told = std::count_if(lines.begin(), lines.end(), [](const std::string& line) {
             return has(line, "5 connections in a row have ended ") && has(line, "/l") && has(line, " bytes") &&
                    has(line, "is it larger than the servers' jute.maxbuffer");
@@ -312,12 +317,7 @@ TEST_CASE("pace: a candidate at whose create the servers hang up asks ever more 
         [&](std::string_view line) { lines.emplace_back(line); }, log_level::warning));
     ensemble.run(zk.connected());
     const candidate stands(zk, "/l/c", leader_election_options().id(large));
-    ensemble.run_for(4s);
-    CHECK(ensemble.traffic(zk).connections <= 20);
-    ensemble.run_for(1min);
-    const auto before = ensemble.traffic(zk).connections;
-    ensemble.run_for(1min);
-    CHECK(ensemble.traffic(zk).connections - before <= 60);
+    check_pace_of_same_request(ensemble, zk);
     const auto told = std::count_if(lines.begin(), lines.end(), [](const std::string& line) {
         return has(line, "5 connections in a row have ended with the same request unanswered: create /l/c/");
     });

@@ -92,8 +92,8 @@ public:
     /// | else                                 |                                            |                          |
     ///
     /// An errc::lock_lost or errc::revoked of another lock counts as "anything else", also if it has
-    /// error::outcome_unknown(). The pauses are those of client_options::retry(). They grow while consecutive terms end with a pause, and start
-    /// over after a term that was longer than the session timeout.
+    /// error::outcome_unknown(). The pauses are those of client_options::retry(). They grow while consecutive terms end
+    /// with a pause, and start over after a term that was longer than the session timeout.
     ///
     /// *Completes* with what the body returns even if the resignation fails, for example because the client was closed.
     /// *Fails with* what campaign() fails with, except errc::not_connected and all else that is condition::retryable:

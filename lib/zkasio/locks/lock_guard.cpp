@@ -121,14 +121,7 @@ asio::awaitable<void> run_with_margin(const claim_ptr& claim, const plain_body& 
     run.stopped = !run.begun;
     if (run.stopped) co_return;
     const lock_detail::lease_alarm alarm(claim, margin);
-    plain_body noted = [&]() -> asio::awaitable<void> {
-        try {
-            co_await body();
-        } catch (...) {
-            run.thrown = std::current_exception();
-            throw;
-        }
-    };
+    plain_body noted = lock_detail::noting(body, run.thrown);
     bool finished = false;
     std::exception_ptr failed;
     try {
@@ -223,6 +216,18 @@ void lock_detail::throw_if_lost(const claim_ptr& claim, const error& e, std::str
     if (node_gone) claim->hold().lose(loss_reason::node_deleted, e.path());
     throw error(errc::lock_lost, operation, e.path(),
                 to_string(node_gone ? loss_reason::node_deleted : loss_reason::session_expired), e.outcome_unknown());
+}
+
+std::function<asio::awaitable<void>()> lock_detail::noting(const std::function<asio::awaitable<void>()>& body,
+                                                           std::exception_ptr& thrown) {
+    return [&body, &thrown]() -> asio::awaitable<void> {
+        try {
+            co_await body();
+        } catch (...) {
+            thrown = std::current_exception();
+            throw;
+        }
+    };
 }
 
 asio::awaitable<void> lock_detail::run_under(claim_ptr claim, bool released, plain_body body,

@@ -14,6 +14,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -170,6 +171,11 @@ ZKASIO_EXPORT void throw_if_lost(const std::shared_ptr<lock_claim>& claim, const
 ZKASIO_EXPORT asio::awaitable<void> run_under(std::shared_ptr<lock_claim> claim, bool released,
                                               std::function<asio::awaitable<void>()> body,
                                               std::chrono::nanoseconds stop_margin, std::string operation);
+
+/// Runs `body`, and notes in `thrown` what it has thrown: a cancellation by a stop reaches nobody otherwise. Both have
+/// to outlive what is returned.
+std::function<asio::awaitable<void>()> noting(const std::function<asio::awaitable<void>()>& body,
+                                              std::exception_ptr& thrown);
 
 /// Implements lock_guard::commit(). @param operation for messages.
 ZKASIO_EXPORT asio::awaitable<std::vector<step_result>> commit_under(std::shared_ptr<lock_claim> claim, bool released,

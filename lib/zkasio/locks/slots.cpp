@@ -122,8 +122,8 @@ asio::awaitable<claim_ptr> try_slot(session on, slot_spec spec, slot_offer offer
     co_return std::make_shared<fixed_node_claim>(on, std::move(granted), std::move(right));
 }
 
-// try_slot() of a number that rests between two holders. Null also if another client has had the number since its record
-// was read; or if the record or the directory is missing, which is then created: then `changed` is true.
+// try_slot() of a number that rests between two holders. Null also if another client has had the number since its
+// record was read; or if the record or the directory is missing, which is then created: then `changed` is true.
 asio::awaitable<claim_ptr> try_rested_slot(session on, slot_spec spec, slot_offer offer,
                                            std::shared_ptr<local_right> right, boot_clock::time_point asked,
                                            bool& changed) {

@@ -51,15 +51,15 @@ private:
 /// Not fair among processes: the first acquire that finds a free number has it, and the others look for another one; a
 /// number that becomes free wakes all waiting processes. An acquire to which other clients were faster tries a number
 /// at random among the lowest 4 that are free, then among the lowest 16, 64 ...: so n processes that start together
-/// need about n log n writes in all, and some of them get higher numbers although lower ones are free. A process that is
-/// far from the servers may wait without a bound beside near ones that take every number at once; permits of a semaphore
-/// are given in turns. Without quiet(), an acquire takes two round trips.
+/// need about n log n writes in all, and some of them get higher numbers although lower ones are free. A process that
+/// is far from the servers may wait without a bound beside near ones that take every number at once; permits of a
+/// semaphore are given in turns. Without quiet(), an acquire takes two round trips.
 ///
 /// Coroutines of one client that wait for the same n stand in line: the first of them asks the servers, and hands on
 /// what else it has found. So a change costs each process at most three listings, and one write for each number that it
-/// tries, however many coroutines wait. Whoever is first has to be resumed for that: on an executor that stands still, it keeps those
-/// behind it waiting. try_acquire() does not stand in line, and returns nothing only if it has found no number that it
-/// may have.
+/// tries, however many coroutines wait. Whoever is first has to be resumed for that: on an executor that stands still,
+/// it keeps those behind it waiting. try_acquire() does not stand in line, and returns nothing only if it has found no
+/// number that it may have.
 ///
 /// commit() is refused, and a release first looks whose node it is, as those of an unfair_mutex. When a guard loses its
 /// number while the session lives, the number is given back; while a body runs under that guard, no other acquire of

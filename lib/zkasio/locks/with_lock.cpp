@@ -24,15 +24,8 @@ asio::awaitable<void> lock_detail::run_with_lock(lock_body body, std::string pat
         const lock_detail::revocation_watch watch(claim);
         const one_shot_event stop = watch.stop_after(*policy.grace());
         std::function<asio::awaitable<void>()> revocable = [&]() -> asio::awaitable<void> {
-            std::exception_ptr failed, thrown;  // `thrown` also if it is the cancellation by `stop`
-            std::function<asio::awaitable<void>()> noted = [&]() -> asio::awaitable<void> {
-                try {
-                    co_await bound();
-                } catch (...) {
-                    thrown = std::current_exception();
-                    throw;
-                }
-            };
+            std::exception_ptr failed, thrown;
+            std::function<asio::awaitable<void>()> noted = noting(bound, thrown);
             bool finished = false;
             try {
                 finished = co_await stop.run_until(noted);

@@ -62,16 +62,27 @@ TEST_CASE("requests: one that has ended keeps nothing alive", "[requests]") {
 
 namespace {
 
+void ask(parts_bench& b, request what, const reply& a) {
+    command c;
+    c.what = std::move(what);
+    outcome ended;
+    const op_id id = b.requests.next_id();
+    b.requests.submit(id, std::move(c), ended.to());
+    b.requests.flush();
+    b.requests.answered(id, reply(a));
+    REQUIRE(ended.done());
+}
+
 // What a connection ends with: requests that were answered, then those that were lost.
 class connections {
 public:
     explicit connections(parts_bench& b) : b_(b) { b_.connect(); }
     int end_with(const std::vector<request>& answered, const std::vector<request>& lost) {
-        for (const request& r : answered) ask(r, reply());
+        for (const request& r : answered) ask(b_, r, reply());
         reply none;
         none.code = zk_errc::connection_loss;
         none.sent = true;
-        for (const request& r : lost) ask(r, none);
+        for (const request& r : lost) ask(b_, r, none);
         b_.disconnect();
         const int row = b_.requests.ended_with_same_request();
         b_.link.changed(link_state::connected);
@@ -80,16 +91,6 @@ public:
     }
 
 private:
-    void ask(const request& r, const reply& a) {
-        command c;
-        c.what = r;
-        outcome ended;
-        const op_id id = b_.requests.next_id();
-        b_.requests.submit(id, std::move(c), ended.to());
-        b_.requests.flush();
-        b_.requests.answered(id, reply(a));
-        REQUIRE(ended.done());
-    }
     parts_bench& b_;
 };
 
@@ -139,14 +140,7 @@ TEST_CASE("requests: questions about ephemeral nodes are asked in few at a time,
         create_request what;
         what.path = std::move(of);
         what.mode = mode;
-        command c;
-        c.what = std::move(what);
-        outcome ended;
-        const op_id id = b.requests.next_id();
-        b.requests.submit(id, std::move(c), ended.to());
-        b.requests.flush();
-        b.requests.answered(id, reply(a));
-        REQUIRE(ended.done());
+        ask(b, std::move(what), a);
     };
     reply lost;
     lost.code = zk_errc::connection_loss;

@@ -7,8 +7,6 @@
 #include <cassert>
 #include <iterator>
 #include <limits>
-#include <set>
-#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -263,8 +261,8 @@ void ephemeral_budget::gone(std::string_view path) {
     release(bytes);
 }
 
-std::vector<request> ephemeral_budget::questions() const {
-    std::vector<request> all;
+std::deque<request> ephemeral_budget::questions() const {
+    std::deque<request> all;
     if (doubtful_.empty() && to_list_.empty()) return all;
     all.emplace_back(sync_request{"/"});
     for (const std::string& parent : to_list_) all.emplace_back(children_request{parent});

@@ -36,7 +36,10 @@ public:
     /// @param chroot_length the length in bytes of the chroot, which the server puts in front of each path.
     /// @param resumed the first session may have nodes of an earlier process, which are not known here.
     ephemeral_budget(std::size_t bytes, std::size_t chroot_length, bool resumed)
-        : given_(bytes), chroot_length_(chroot_length), limit_(resumed ? bytes / 4 : bytes), short_from_(next_short()) {}
+        : given_(bytes),
+          chroot_length_(chroot_length),
+          limit_(resumed ? bytes / 4 : bytes),
+          short_from_(next_short()) {}
 
     struct usage {  // of a directory
         std::size_t nodes = 0;    // also those of creates under way
@@ -71,11 +74,11 @@ public:
         synced_ = false;
     }
     /// What to ask the servers, in this order, about nodes that may not exist. Empty if there is nothing to ask.
-    std::vector<request> questions() const;
+    std::deque<request> questions() const;
     /// Half of the budget is used; then half of what was left, until it is less than an eighth.
     bool is_short() const noexcept { return used_ >= short_from_; }
-    /// Which of the nodes that are held, or that are sequential and whose creates were lost, exist is to be asked: three
-    /// times for each node, on average, while a session fills its budget.
+    /// Which nodes exist is to be asked, of those that are held, and of sequential ones whose creates were lost: some
+    /// three times for each node while a session fills its budget.
     void doubt_held();
     bool is_in_doubt(const std::string& path) const { return doubtful_.contains(path); }
     /// A watch, or a listing, tells that the node was removed.

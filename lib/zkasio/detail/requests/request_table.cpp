@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <cassert>
 #include <chrono>
-#include <deque>
-#include <iterator>
 #include <memory>
 #include <utility>
 #include <variant>
@@ -119,12 +117,15 @@ bool request_table::take_room(entry& e) {
     }
     if (e.ephemerals.bytes == 0) return true;
     if (ephemerals_.take_warning())
-        log_.warn("the whole paths of this session's ephemeral nodes, with 4 bytes for each node, have " +
-                      std::to_string(ephemerals_.bytes()) +
-                      " bytes: the servers remove all of them in one transaction, see docs/limits.md",
+        log_.warn(bytes_of_ephemerals() + ": the servers remove all of them in one transaction, see docs/limits.md",
                   {{"nodes", std::to_string(ephemerals_.nodes())}});
     if (ephemerals_.is_short()) search_for_room(clock::now());
     return true;
+}
+
+std::string request_table::bytes_of_ephemerals() const {
+    return "the whole paths of this session's ephemeral nodes, with 4 bytes for each node, have " +
+           std::to_string(ephemerals_.bytes()) + " bytes";
 }
 
 void request_table::leave_room(entry& e, const reply& r, bool again) {
@@ -149,8 +150,7 @@ void request_table::search_for_room(time_point now) {
 }
 
 void request_table::ask_for_doubtful_nodes() {
-    std::vector<request> all = ephemerals_.questions();
-    questions_.assign(std::make_move_iterator(all.begin()), std::make_move_iterator(all.end()));
+    questions_ = ephemerals_.questions();
     ask_more();
 }
 

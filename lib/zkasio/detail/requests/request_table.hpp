@@ -248,6 +248,7 @@ private:
     void conclude_fatal();
     void drop(entries::node_type node) noexcept;
     bool take_room(entry& e);
+    std::string bytes_of_ephemerals() const;
     void leave_room(entry& e, const reply& r, bool again = false);
     void search_for_room(time_point now);
     void ask_more();
@@ -306,7 +307,7 @@ private:
     bool ahead_of_answers_ = false;    // the feeds know of an event that is newer than the last answer
     watch_registry watches_;
     ephemeral_budget ephemerals_;
-    std::deque<request> questions_;  // of `ephemerals_`, not asked yet
+    std::deque<request> questions_;    // of `ephemerals_`, not asked yet
     std::size_t questions_asked_ = 0;  // not answered yet
     time_point no_search_before_{};
     bool room_is_told_ = false;  // tell_room() has asked for a turn

@@ -56,8 +56,7 @@ void request_table::fail(op_id id, std::error_code code) {
     r.sent = code && node.mapped().at != stage::queued;
     if (code == errc::not_connected) r.data = link_.why_not_connected();  // the hint of the error
     if (code == errc::too_many_ephemerals)
-        r.data = "the whole paths of this session's ephemeral nodes, with 4 bytes for each node, have " +
-                 std::to_string(ephemerals_.bytes()) + " bytes, of at most " + std::to_string(ephemerals_.limit()) +
+        r.data = bytes_of_ephemerals() + ", of at most " + std::to_string(ephemerals_.limit()) +
                  " (client_options::ephemeral_budget()): use fewer nodes, shorter paths, or several clients";
     leave_room(node.mapped(), r);
     if (node.mapped().at == stage::under_way) no_longer_issued(node.mapped());
