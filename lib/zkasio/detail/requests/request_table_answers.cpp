@@ -75,7 +75,7 @@ void request_table::answered(op_id id, reply&& r) {
         return drop(std::move(node));
     }
     answered_on_this_connection_ = answered_on_this_connection_ || !r.sent;
-    look_for_fatal(e, r);
+    if (r.sent || fatal_.connections > 0) look_for_fatal(e, r);
     ahead_of_answers_ = ahead_of_answers_ && r.sent;
     if (!queue_.empty()) owner_.request_waits();  // the window has room again
     if (!r.sent && r.code != zk_errc::throttled) refused_ = 0;
@@ -112,7 +112,7 @@ std::string text_of(const request& r, std::size_t bytes) {
 void request_table::look_for_fatal(const entry& e, const reply& r) {
     if (r.sent) {
         if (e.bytes > largest_lost_.bytes) largest_lost_ = {e.what->index(), e.bytes, 1, text_of(*e.what, e.bytes)};
-    } else if (fatal_.connections > 0 && e.what->index() == fatal_.kind && e.bytes >= fatal_.bytes) {
+    } else if (e.what->index() == fatal_.kind && e.bytes >= fatal_.bytes) {
         link_.ended_with_same_request(fatal_.connections = 0);
     }
 }
