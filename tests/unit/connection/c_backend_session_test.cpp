@@ -195,6 +195,56 @@ TEST_CASE("c_backend: a refused credential ends the session's use, and each requ
     check_over(c, errc::session_expired);
 }
 
+// The library closes a connection on which it cannot send, and reads nothing more from it.
+TEST_CASE("c_backend: a refused credential is told, too, if it is unread when the next request cannot be sent") {
+    open_params p;
+    p.secured = GENERATE(false, true);
+    const bool added = GENERATE(false, true), answers_first = GENERATE(false, true);
+    if (!added) p.auth = {{"digest", "user:wrong"}};
+    connection c(p);
+    c.connect();
+    const op_id first = 1;
+    if (added)
+        REQUIRE_FALSE(c.b->submit(first, add_auth_request{"digest", "user:wrong"}));
+    else
+        REQUIRE_FALSE(c.b->submit(first, exists_request{"/"}));
+    c.b->end_batch();
+    check_presents(c, "digest", "user:wrong");
+    c.server.read_packet();
+    const std::string before = answers_first ? scripted_server::reply_frame(-2, 0) : std::string();  // to a ping
+    c.server.send(before + scripted_server::reply_frame(auth_xid, -115));
+    c.reset_unnoticed();
+    for (op_id next = 2; next < 4; ++next) c.b->submit(next, set_request{"/a", "x"});
+    c.b->end_batch();
+    drive(*c.b, [&] { return c.seen.links.size() == 2; });
+    CHECK(c.seen.links == links{link_state::connected, link_state::auth_failed});
+    REQUIRE(c.seen.replies[first].size() == 1);
+    CHECK(c.seen.replies[first][0].code == zk_errc::auth_failed);
+    CHECK(c.seen.replies[first][0].sent);
+    check_over(c, errc::session_expired);
+}
+
+TEST_CASE("c_backend: what else is unread when a request cannot be sent refuses no credential") {
+    open_params p;
+    p.auth = {{"digest", "user:password"}};
+    connection c(p);
+    c.connect();
+    check_presents(c, "digest", "user:password");
+    const std::string refusal = scripted_server::reply_frame(auth_xid, -115);
+    const std::string unread = GENERATE_COPY(
+        std::string(), scripted_server::reply_frame(auth_xid, 0), refusal.substr(1), refusal + "x",
+        scripted_server::reply_frame(auth_xid, -4), scripted_server::reply_frame(-2, -115));
+    c.server.send(unread);
+    c.reset_unnoticed();
+    c.b->submit(1, set_request{"/a", "x"});
+    c.b->submit(2, set_request{"/a", "x"});
+    c.b->end_batch();
+    drive(*c.b, [&] { return !c.connected(); });
+    CHECK(c.seen.links == links{link_state::connected, link_state::disconnected});
+    c.connect();
+    check_presents(c, "digest", "user:password");
+}
+
 TEST_CASE("c_backend: a credential is accepted if the request behind it is answered") {
     connection c(GENERATE(connection::way::direct, connection::way::tunnelled));
     const int answer = GENERATE(0, -101, -102, -4);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <zkasio/detail/base/fork_mark.hpp>
+#include <zkasio/detail/base/owned_descriptor.hpp>
 #include <zkasio/detail/connection/c_conversions.hpp>
 #include <zkasio/detail/connection/c_library.hpp>
 #include <zkasio/detail/connection/tunnel.hpp>
@@ -159,9 +160,12 @@ private:
     int library_interest(int& fd, int& events, timeval& tv);
     int library_process(int events);
     // There is a handle, its session is not over, and the handle is not a forked child's copy of its parent's handle.
-    bool usable() const { return zh_ && !made_here_.forked() && !is_unrecoverable(zh_); }
+    bool usable() const { return zh_ && !made_here_.forked() && !is_over(); }
+    bool is_over() const { return refused_ || is_unrecoverable(zh_); }
     bool connected() const { return zh_ && zoo_state(zh_) == ZOO_CONNECTED_STATE; }
     void adopt_descriptor(int fd);
+    void watch_for_refusal();
+    bool ends_with_refusal();
     bool dig_tunnel();
     int least_handshake() const noexcept;
     bool tunnel_is_open();
@@ -228,6 +232,9 @@ private:
     bool read_only_ = false;  // see open_params
     std::unique_ptr<tunnel> tunnel_;  // behind fd_; null without TLS
     std::unordered_map<op_id, std::unique_ptr<multi_call>> multis_;
+    bool has_credentials_ = false;  // which a server may refuse
+    bool refused_ = false;          // and which one has refused, without the library's knowledge
+    owned_descriptor unread_;       // of the same socket as fd_: see ends_with_refusal(); only with credentials
     std::string last_bytes_;  // received since the goodbye: the last ones, as many as its answer has
 };
 

@@ -151,7 +151,10 @@ void c_backend::tell_news() {
     if (news_.empty() || std::exchange(telling_, true)) return;
     for (std::size_t i = 0; i < news_.size(); ++i) {
         news item = std::move(news_[i]);
-        if (auto* a = std::get_if<reply_news>(&item)) listener_.on_reply(a->id, std::move(a->what));
+        if (auto* a = std::get_if<reply_news>(&item)) {
+            if (refused_ && a->what.code == zk_errc::connection_loss) a->what.code = zk_errc::auth_failed;
+            listener_.on_reply(a->id, std::move(a->what));
+        }
         if (const auto* n = std::get_if<node_news>(&item)) listener_.on_node_event(n->what, n->path);
         if (const auto* l = std::get_if<log_line>(&item)) listener_.on_log(l->text);
     }

@@ -27,12 +27,29 @@ constexpr int refusal_bytes = 20;
 // No other request has this xid: the library's own xids count up from the time of day, and the protocol has reserved
 // some down to -9.
 constexpr std::int32_t goodbye_xid = -100;
-constexpr std::size_t goodbye_answer_bytes = 20;  // length, xid, zxid, error
+constexpr std::int32_t credential_xid = -4;
+constexpr std::size_t empty_answer_bytes = 20;  // length, xid, zxid, error: all that a server answers to either
 
 std::int32_t int_at(const void* bytes, std::size_t at) {
     std::uint32_t v = 0;
     std::memcpy(&v, static_cast<const char*>(bytes) + at, sizeof v);
     return static_cast<std::int32_t>(ntohl(v));
+}
+
+// Reads all that has come, keeps the last bytes, as many as such an answer has. The result of the last read.
+ssize_t read_last_bytes(int fd, std::string& last) {
+    std::array<char, 4096> scratch;
+    ssize_t n = 0;
+    while ((n = ::recv(fd, scratch.data(), scratch.size(), MSG_DONTWAIT)) > 0) {
+        last.append(scratch.data(), static_cast<std::size_t>(n));
+        if (last.size() > empty_answer_bytes) last.erase(0, last.size() - empty_answer_bytes);
+    }
+    return n;
+}
+
+bool is_empty_answer(const std::string& bytes, std::int32_t xid, int code) {
+    return bytes.size() == empty_answer_bytes && int_at(bytes.data(), 0) == empty_answer_bytes - 4 &&
+           int_at(bytes.data(), 4) == xid && int_at(bytes.data(), 16) == code;
 }
 
 }  // namespace
@@ -96,6 +113,7 @@ void c_backend::adopt_descriptor(int fd) {
     struct ::stat info {};
     if (fd >= 0 && ::fstat(fd, &info) != 0) fd = -1;
     if (fd == fd_ && (fd < 0 || info.st_ino == inode_)) return;
+    refused_ = refused_ || ends_with_refusal();
     fd_ = fd;
     inode_ = info.st_ino;
     corked_ = false;
@@ -111,6 +129,24 @@ void c_backend::adopt_descriptor(int fd) {
     // Wake up only for a whole handshake answer, so that the answer can be checked before the library believes it.
     const int least = least_handshake();
     ::setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &least, sizeof least);
+    watch_for_refusal();
+}
+
+// A server hangs up behind the refusal of a credential. If the library sends something before it has read the refusal,
+// and the kernel knows that the peer is gone, it closes the socket, reads nothing more, and presents the credential on
+// the next connection, for ever. So the socket stays open until its last bytes have been looked at, unless no
+// descriptor is left.
+void c_backend::watch_for_refusal() {
+    if (has_credentials_ && fd_ >= 0 && unread_.get() < 0)
+        unread_ = owned_descriptor(::fcntl(fd_, F_DUPFD_CLOEXEC, 0));
+}
+
+bool c_backend::ends_with_refusal() {
+    const owned_descriptor ended = std::exchange(unread_, owned_descriptor());
+    if (ended.get() < 0 || made_here_.forked()) return false;
+    std::string last;
+    read_last_bytes(ended.get(), last);
+    return is_empty_answer(last, credential_xid, ZAUTHFAILED);
 }
 
 int c_backend::least_handshake() const noexcept { return read_only_ ? refusal_bytes : handshake_bytes; }
@@ -309,7 +345,8 @@ drain_result c_backend::read_packets() {
 
 link_state c_backend::link() const {
     const int state = zh_ ? zoo_state(zh_) : 0;
-    return state == ZOO_CONNECTED_STATE         ? link_state::connected
+    return refused_                             ? link_state::auth_failed
+           : state == ZOO_CONNECTED_STATE       ? link_state::connected
            : state == ZOO_EXPIRED_SESSION_STATE ? link_state::expired
            : state == ZOO_AUTH_FAILED_STATE     ? link_state::auth_failed
                                                 : link_state::disconnected;
@@ -373,21 +410,14 @@ bool c_backend::send_goodbye() {
 // A server hangs up after its answer. A server that hangs up without an answer has lost its leader, or is being
 // stopped: the session lives.
 goodbye_result c_backend::answer_to_goodbye() {
-    std::array<char, 4096> scratch;
     ssize_t n = 0;
     do {
         send_through_tunnel();
         if (tunnel_) tunnel_->receive();
-        while ((n = ::recv(fd_, scratch.data(), scratch.size(), MSG_DONTWAIT)) > 0) {
-            last_bytes_.append(scratch.data(), static_cast<std::size_t>(n));
-            if (last_bytes_.size() > goodbye_answer_bytes)
-                last_bytes_.erase(0, last_bytes_.size() - goodbye_answer_bytes);
-        }
+        n = read_last_bytes(fd_, last_bytes_);
     } while (tunnel_ && tunnel_->holds_back());
     if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return goodbye_result::none_yet;
-    const auto field = [&](std::size_t at) { return int_at(last_bytes_.data(), at); };
-    const bool answered = last_bytes_.size() == goodbye_answer_bytes && field(0) == goodbye_answer_bytes - 4 &&
-                          field(4) == goodbye_xid && field(16) == ZOK;
+    const bool answered = is_empty_answer(last_bytes_, goodbye_xid, ZOK);
     return answered ? goodbye_result::session_over : goodbye_result::connection_lost;
 }
 
@@ -401,8 +431,7 @@ void c_backend::close() {
     c_backend* const outer = std::exchange(library_call::current, this);
     zookeeper_close(std::exchange(zh_, nullptr));
     library_call::current = outer;
-    fd_ = -1;
-    tunnel_.reset();
+    adopt_descriptor(-1);
     multis_.clear();
     tell_news();
 }

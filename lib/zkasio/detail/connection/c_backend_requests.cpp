@@ -43,7 +43,7 @@ void c_backend::end_batch() {
 std::error_code c_backend::submit(op_id id, const request& r) {
     if (!zh_) return errc::client_closed;
     if (made_here_.forked()) return errc::forked;
-    if (is_unrecoverable(zh_)) return errc::session_expired;  // fact 16: zoo_amulti would crash
+    if (is_over()) return errc::session_expired;  // fact 16: zoo_amulti would crash
     // An earlier submit() has lost the connection, and this was not reported yet. The library would take this request,
     // and keep it for the next connection.
     const std::error_code not_now = std::make_error_code(std::errc::resource_unavailable_try_again);
@@ -132,6 +132,8 @@ std::error_code c_backend::send(op_id id, const add_auth_request& r) {
     // The library completes all added credentials with the first answer to one of them. A server answers in order and
     // hangs up after a refusal. So the answer to a request behind the credential says that the credential was accepted.
     if (!r.known) {
+        has_credentials_ = true;
+        watch_for_refusal();
         const int rc = zoo_add_auth(zh_, r.scheme.c_str(), r.credential.data(), static_cast<int>(r.credential.size()),
                                     nullptr, nullptr);
         if (rc != ZOK) return to_code(rc);

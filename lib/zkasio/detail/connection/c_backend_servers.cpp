@@ -90,6 +90,8 @@ void c_backend::open(const open_params& p) {
 
     // Without a connection, zoo_add_auth() does not call back.
     const library_call guard(*this);
+    has_credentials_ = !p.auth.empty();
+    refused_ = false;
     for (const add_auth_request& a : p.auth)
         zoo_add_auth(zh_, a.scheme.c_str(), a.credential.data(), static_cast<int>(a.credential.size()), nullptr,
                      nullptr);
