@@ -5,6 +5,7 @@
 #include "testing/steps.hpp"
 
 #include <zkasio/error.hpp>
+#include <zkasio/locks/detail/local_slots.hpp>
 #include <zkasio/locks/slots.hpp>
 #include <zkasio/testing/fake_ensemble.hpp>
 
@@ -390,6 +391,51 @@ TEST_CASE("slots: whoever gives up in the line asks the servers nothing, and han
     e.run(body);
 }
 
+TEST_CASE("slots: what an acquire has seen is not kept for one that comes later", "[slots]") {
+    fake_ensemble e;
+    const client one = e.client(calm()), two = e.client(calm());
+    auto body = [&]() -> asio::awaitable<void> {
+        const slots ours(one, path, 3), theirs(two, path, 3);
+        lock_guard first = co_await ours.acquire();
+        std::vector<lock_guard> others;
+        for (int i = 0; i < 2; ++i) others.push_back(co_await theirs.acquire());
+        const std::uint64_t before = e.traffic(one).writes;
+        taking next(e, ours);
+        co_await turns(e, 200);
+        CHECK_FALSE(next.ended());
+        CHECK(e.traffic(one).writes == before);
+        co_await first.release();
+        co_await next.code();
+        CHECK(next.done());
+        co_await one.close();
+        co_await two.close();
+    };
+    e.run(body);
+}
+
+TEST_CASE("slots: a line of a session that has ended is no place to wait in", "[slots]") {
+    fake_ensemble e;
+    const client zk = e.client(calm());
+    auto body = [&]() -> asio::awaitable<void> {
+        using lock_detail::local_slots;
+        const session on = co_await zk.current_session();
+        const std::shared_ptr<local_slots> local = co_await local_slots::of(on, path);
+        const auto first = std::make_shared<local_slots::place>(local, local_slots::line_key(1, 0ms));
+        co_await first->turn();
+        local->session_over(errc::session_expired);
+        const auto second = std::make_shared<local_slots::place>(local, local_slots::line_key(1, 0ms));
+        std::error_code code;
+        try {
+            co_await second->turn();
+        } catch (const error& failed) {
+            code = failed.code();
+        }
+        CHECK(code == errc::session_expired);
+        co_await zk.close();
+    };
+    e.run(body);
+}
+
 TEST_CASE("slots: many coroutines of one client share the numbers, and one watch", "[slots]") {
     fake_ensemble e;
     const client zk = e.client(calm());
@@ -575,11 +621,19 @@ TEST_CASE("slots: a number that is free is got at once, also by a client whose s
 
 TEST_CASE("slots: a number under whose loss a body still runs is got by its client when the body has ended",
           "[slots]") {
+    const bool tried = GENERATE(false, true);
     fake_ensemble e;
     const client zk = e.client(calm());
     auto body = [&]() -> asio::awaitable<void> {
         const slots ours(zk, path, 1);
-        lock_guard guard = co_await ours.acquire();
+        lock_guard guard;
+        if (tried) {
+            std::optional<lock_guard> got = co_await ours.try_acquire();
+            REQUIRE(got);
+            guard = std::move(*got);
+        } else {
+            guard = co_await ours.acquire();
+        }
         const auto stubborn = [&]() -> asio::awaitable<void> {
             co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
             co_await pause(e, 1min);
