@@ -45,7 +45,7 @@ TEST_CASE("with_lock: a time limit covers the acquire and not the body", "[testi
     CHECK(ensemble.now() - began < 5100ms);
     CHECK(runs == 1);
     CHECK(ensemble.run(message_of(with_lock())) ==
-          "with_lock /lock: timed out (the lock was not acquired in time)");
+          "with_lock /lock: timed out (the lock was not acquired in time: list_lock() says who holds it)");
     ensemble.run(zk.idle());
     CHECK(ensemble.children("/lock").size() == 1);
     guard.reset();

@@ -56,7 +56,8 @@ asio::awaitable<lock_guard> require_in_time(client zk, std::string path,
     }
     if (!guard)
         throw error(errc::timed_out, "with_lock", path,
-                    zk.state() == session_state::connected ? "the lock was not acquired in time"
+                    zk.state() == session_state::connected ? "the lock was not acquired in time: list_lock() says who "
+                                                             "holds it"
                                                            : "the lock was not acquired in time, and there is no "
                                                              "connection now");
     co_return std::move(*guard);
