@@ -202,6 +202,31 @@ class Locks(support.CliTest):
         self.eventually(lambda: [w["node"] for w in self.locks()["waiters"]] not in ([], [node]))  # queues again
         self.assertIsNone(second.process.poll())
 
+    def test_the_holder_is_meant_also_if_another_library_names_no_ids(self):
+        # Its node has the first number, and a name that sorts behind those of the contenders that wait.
+        for waiter in ((), ("--kazoo",)):
+            path = f"{self.path}/{len(waiter)}"
+            marker = "/__lock__" if waiter else "/lock-"
+            self.zklock("create", "-p", path)
+            theirs = path + marker + "0000000000"
+            session = support.ephemeral_sequential(path + marker)
+            self.addCleanup(session.close)
+            p = self.start("run", "-v", *waiter, path, "--", "true")
+            p.error_line("waiting behind 1")
+            seen = self.locks(path)
+            self.assertEqual([h["node"] for h in seen["holders"]], [theirs])
+            self.assertEqual([w["pid"] for w in seen["waiters"]], [p.pid])
+            status, out, _ = self.zklock("revoke", path)
+            self.assertEqual((status, out.count("Asked: ")), (0, 1))
+            self.assertIn(theirs.rsplit("/", 1)[1], out)
+            seen = self.locks(path)
+            self.assertEqual([h["revoke_requested"] for h in seen["holders"]], [True])
+            self.assertEqual([w["revoke_requested"] for w in seen["waiters"]], [False])
+            status, out, _ = self.zklock("break", "--yes", path)
+            self.assertEqual(status, 0)
+            self.assertIn(theirs.rsplit("/", 1)[1], out)
+            self.assertEqual(p.end(), 0)
+
 
 class Tree(support.CliTest):
     def test_finds_every_lock(self):

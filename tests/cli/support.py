@@ -7,6 +7,7 @@ import select
 import selectors
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -157,6 +158,27 @@ class Cut:
                     self._accept()
                 elif key.data is not None and key.fileobj.fileno() >= 0:
                     self._forward(key.fileobj, key.data)
+
+
+def ephemeral_sequential(path):
+    """A node with this prefix, as a program without a library of ours makes it. Its session is the returned socket."""
+    session = socket.create_connection(SERVERS.split(",")[0].rsplit(":", 1))
+
+    def request(content):
+        session.sendall(struct.pack(">i", len(content)) + content)
+        size = struct.unpack(">i", session.recv(4, socket.MSG_WAITALL))[0]
+        return session.recv(size, socket.MSG_WAITALL)
+
+    def text(value):
+        return struct.pack(">i", len(value)) + value.encode()
+
+    request(struct.pack(">iqiqi16sb", 0, 0, paced_ms(20_000), 0, 16, b"", 0))
+    anyone_may_do_all = struct.pack(">ii", 1, 31) + text("world") + text("anyone")
+    answer = request(struct.pack(">ii", 1, 1) + text(path) + text("") + anyone_may_do_all + struct.pack(">i", 3))
+    failed = struct.unpack(">i", answer[12:16])[0]
+    if failed:
+        raise AssertionError(f"create {path}: {failed}")
+    return session
 
 
 def wait_for_end(pid):

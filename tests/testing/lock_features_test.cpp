@@ -1,5 +1,5 @@
 // Every kind of lock with every feature: each field of the table is tried here, or says which test does, or why there
-// is nothing to try.
+// is nothing to try. docs/locks.md has the table for users.
 
 #include "support/catch.hpp"
 #include "support/test_client.hpp"
@@ -432,6 +432,10 @@ const std::map<std::string, test_of_field> features{
     {"read-only", no_grant_by_a_read_only_server},
     {"cohort beside it", cohort_beside_it},
 };
+
+// No field: "linger". Only a cohort_mutex keeps a lock that no coroutine of its process wants, in an idle place of the
+// queue: cohort_mutex_test ("a place lingers for as long as it is told") and cohort_mutex_others_test try that. Numbers
+// of slots rest instead, slots_test. All other kinds release the lock with its guard.
 
 const char* const no_owners = "refused: each grant is one guard's";
 const char* const other_names = "its nodes have other names or another place: the two are different locks";

@@ -5,6 +5,7 @@
 #include "testing/cost.hpp"
 
 #include <zkasio/client.hpp>
+#include <zkasio/locks/multi_mutex.hpp>
 #include <zkasio/locks/mutex.hpp>
 #include <zkasio/locks/semaphore.hpp>
 #include <zkasio/testing/fake_ensemble.hpp>
@@ -14,6 +15,7 @@
 #include <cstddef>
 #include <ctime>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -76,6 +78,34 @@ TEST_CASE("cost of a mutex: a crowd of processes, each of them watches its prede
         users.clear();
         close_all(e, all);
     }
+}
+
+TEST_CASE("cost of a multi_mutex: a place in the queue of each of its locks", "[numbers]") {
+    const auto pass_all = [](multi_mutex several) -> asio::awaitable<void> {
+        lock_guard guard = co_await several.acquire();
+        co_await guard.release();
+    };
+    const auto of_k = [](const client& zk, std::size_t k) {
+        multi_mutex several(zk);
+        for (std::size_t i = 0; i < k; ++i) several.add(mutex(zk, "/locks/" + std::to_string(i)));
+        return several;
+    };
+    for (const std::size_t k : {std::size_t{2}, std::size_t{5}})
+        for (const bool one_process : {true, false})
+            for (const std::size_t n : {std::size_t{10}, 200 / k}) {
+                fake_ensemble e;
+                std::vector<client> all = connected_clients(e, one_process ? 1 : n);
+                for (std::size_t i = 0; i < k; ++i) e.create("/locks/" + std::to_string(i));
+                const cost c =
+                    cost_of_users(e, n, [&](std::size_t i) { return pass_all(of_k(all[one_process ? 0 : i], k)); });
+                INFO(n << (one_process ? " coroutines of one process, " : " processes, ") << k << " locks: " << c);
+                CHECK(c.writes <= (k + 1) * n);  // a transaction of k creates, and k removals
+                CHECK(c.listings <= (one_process ? 2 * k : 2 * k * n));
+                CHECK(c.requests <= (one_process ? (k + 2) * n + 4 * k : 6 * k * n));
+                CHECK(c.watches == 0);
+                CHECK(c.ephemerals == 0);
+                close_all(e, all);
+            }
 }
 
 TEST_CASE("cost of a semaphore: a request that waits for many permits, for each release", "[numbers]") {

@@ -4,6 +4,7 @@
 #include "support/test_client.hpp"
 
 #include <zkasio/error.hpp>
+#include <zkasio/membership/group.hpp>
 #include <zkasio/membership/partitioner.hpp>
 #include <zkasio/membership/persistent_node.hpp>
 #include <zkasio/testing/fake_ensemble.hpp>
@@ -12,6 +13,7 @@
 #include <asio/this_coro.hpp>
 #include <asio/use_awaitable.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <map>
@@ -478,4 +480,38 @@ TEST_CASE("persistent node: one that has taken over a node with a time to live k
     CHECK(removed.empty());
     CHECK(ensemble.data("/dir/node") == "ours");
     ensemble.run(node.leave());
+}
+
+// The pauses are those of every cache, see cache.hpp: from a second to five minutes.
+TEST_CASE("group: members that were refused are shown again about as long after it as they were refused", "[testing]") {
+    const auto refused = GENERATE(3s, 60s, 1800s);
+    const bool follows_before = GENERATE(true, false);
+    fake_ensemble ensemble;
+    const client zk = ensemble.client(a_minute());
+    const group all(zk, "/group");
+    ensemble.create("/group/one", "1");
+    std::optional<group_observer> observer;
+    const auto follow = [&] {
+        observer.emplace(all.observe());
+        ensemble.run(observer->ready());
+    };
+    if (follows_before) follow();
+    ensemble.refuse("/group", zk_errc::no_auth);
+    ensemble.create("/group/two", "2");
+    if (!follows_before) follow();
+    ensemble.run_for(refused);
+    CHECK_FALSE(observer->members().readable);
+    CHECK(observer->members().members.empty());
+    ensemble.accept("/group");
+    ensemble.run_for(std::min<std::chrono::seconds>(2 * refused + 2s, 450s));
+    const group_view seen = observer->members();
+    CHECK(seen.readable);
+    CHECK(seen.current);
+    CHECK(seen.members.size() == 2);
+    CHECK(seen.contains("one"));
+    REQUIRE(seen.contains("two"));
+    CHECK(seen.find("two")->data == "2");
+    ensemble.create("/group/three", "3");
+    ensemble.run_for(1s);
+    CHECK(observer->members().contains("three"));
 }

@@ -7,6 +7,7 @@
 
 #include <zkasio/config/config_value.hpp>
 #include <zkasio/counters/atomic_counter.hpp>
+#include <zkasio/counters/id_allocator.hpp>
 #include <zkasio/locks/unfair_mutex.hpp>
 #include <zkasio/modify.hpp>
 #include <zkasio/testing/fake_ensemble.hpp>
@@ -200,6 +201,50 @@ TEST_CASE("cost of an unfair_mutex: each release costs a create and a read of ea
         for (const auto& one : waiting) one->cancel();
         for (const auto& one : waiting) e.run(one->end());
         held.reset();
+        close_all(e, all);
+    }
+}
+
+TEST_CASE("cost of an id_allocator: a write for each block, and three requests more for each process", "[numbers]") {
+    const auto take = [](id_allocator from, std::size_t ids) -> asio::awaitable<void> {
+        for (; ids > 0; --ids) co_await from.next();
+    };
+    constexpr std::size_t block = 10;
+    for (const std::size_t n : user_counts) {
+        fake_ensemble e;
+        std::vector<client> all = connected_clients(e, 1);
+        const id_allocator one(all[0], "/ids", id_options().block(block));
+        const cost c = cost_of_users(e, 1, [&](std::size_t) { return take(one, n); });
+        INFO(n << " ids of one process: " << c);
+        CHECK(c.writes <= n / block + 3);
+        CHECK(c.requests <= n / block + 6);
+        CHECK(c.listings == 0);
+        CHECK(c.watches == 0);
+        CHECK(c.ephemerals == 0);
+        close_all(e, all);
+    }
+    for (const std::size_t n : user_counts) {
+        fake_ensemble e;
+        std::vector<client> all = connected_clients(e, 1);
+        const id_allocator one(all[0], "/ids", id_options().block(block));
+        const cost c = cost_of_users(e, n, [&](std::size_t) { return take(one, 1); });
+        INFO(n << " coroutines of one process, an id each: " << c);
+        CHECK(c.writes <= n / block + 3);
+        CHECK(c.requests <= n / block + 6);
+        close_all(e, all);
+    }
+    for (const std::size_t n : client_counts) {
+        fake_ensemble e;
+        std::vector<client> all = connected_clients(e, n);
+        std::vector<id_allocator> each;
+        for (const client& zk : all) each.emplace_back(zk, "/ids", id_options().block(block));
+        const cost c = cost_of_users(e, n, [&](std::size_t i) { return take(each[i], 1); });
+        INFO(n << " processes, an id each: " << c);
+        CHECK(c.writes <= 2 * n + 2);
+        CHECK(c.requests <= 4 * n + 2);
+        CHECK(c.listings == 0);
+        CHECK(c.watches == 0);
+        each.clear();
         close_all(e, all);
     }
 }

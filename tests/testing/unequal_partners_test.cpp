@@ -5,15 +5,23 @@
 #include "support/test_client.hpp"
 #include "testing/steps.hpp"
 
+#include <zkasio/barriers/double_barrier.hpp>
 #include <zkasio/config/config_format.hpp>
+#include <zkasio/config/config_value.hpp>
+#include <zkasio/coroutines/result.hpp>
 #include <zkasio/counters/atomic_counter.hpp>
+#include <zkasio/counters/id_allocator.hpp>
 #include <zkasio/election/candidate.hpp>
+#include <zkasio/election/leader_election.hpp>
 #include <zkasio/locks/cohort_mutex.hpp>
 #include <zkasio/locks/multi_mutex.hpp>
 #include <zkasio/locks/mutex.hpp>
 #include <zkasio/locks/semaphore.hpp>
 #include <zkasio/locks/shared_mutex.hpp>
 #include <zkasio/locks/slots.hpp>
+#include <zkasio/locks/unfair_mutex.hpp>
+#include <zkasio/membership/partitioner.hpp>
+#include <zkasio/modify.hpp>
 #include <zkasio/queues/work_queue.hpp>
 #include <zkasio/testing/fake_ensemble.hpp>
 #include <zkasio/transact/transact.hpp>
@@ -26,8 +34,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -443,6 +454,325 @@ TEST_CASE("work_queue: a far consumer, and one whose connection breaks again and
             stop_all(e, over, tasks);
             for (const auto& one : consumers) one->cancel();
             for (const auto& one : consumers) e.run(one->end());
+            for (const client& zk : all) e.run(zk.close());
+        }
+}
+
+namespace {
+
+/// Clients that use something again and again, the first of them far away or cut often.
+class unequal_users {
+public:
+    unequal_users(std::size_t n, ailment how, std::uint64_t seed) : e(seed), users(n), how_(how) {
+        for (std::size_t i = 0; i < n; ++i) all.push_back(e.client(calm()));
+        for (const client& zk : all) e.run(zk.connected());
+    }
+    ~unequal_users() {
+        for (const client& zk : all) e.run(zk.close());
+        e.run_dry();
+    }
+    unequal_users(const unequal_users&) = delete;
+    unequal_users& operator=(const unequal_users&) = delete;
+
+    using use = std::function<asio::awaitable<void>(std::size_t user)>;
+    /// For this time, or until each client has used it so often. Each use that has begun ends: how long that takes from
+    /// then on is returned. The ailment lasts until the end.
+    time_span run(time_span time, const use& once, int times = std::numeric_limits<int>::max()) {
+        bool over = false, well = false;
+        std::vector<std::unique_ptr<running>> tasks, ailing;
+        for (std::size_t i = 0; i < all.size(); ++i)
+            tasks.push_back(std::make_unique<running>(e.get_executor(), use_again(e, once, i, users[i], times, over)));
+        ailing.push_back(std::make_unique<running>(e.get_executor(), ail(e, all[0], how_, well)));
+        e.run_for(time);
+        const auto begin = e.now();
+        stop_all(e, over, tasks);
+        const auto took = e.now() - begin;
+        stop_all(e, well, ailing);
+        return took;
+    }
+    std::string summary() const {
+        std::string text = how_ == ailment::is_far ? "far:" : "cut often:";
+        for (const user_of_lock& u : users)
+            text += " " + std::to_string(u.grants) + " times, at most " +
+                    std::to_string(u.longest.count() / 1'000'000) + " ms;";
+        return text;
+    }
+    void check_healthy(int at_least) const {
+        for (std::size_t i = 1; i < users.size(); ++i) CHECK(users[i].grants > at_least);
+    }
+    void check_all(int at_least, time_span longest) const {
+        for (const user_of_lock& u : users) {
+            CHECK(u.grants > at_least);
+            CHECK(u.longest < longest);
+        }
+    }
+
+    fake_ensemble e;
+    std::vector<client> all;
+    std::vector<user_of_lock> users;
+
+private:
+    static asio::awaitable<void> use_again(fake_ensemble& e, use once, std::size_t i, user_of_lock& user, int times,
+                                           const bool& over) {
+        while (!over && user.grants < times) {
+            const auto begin = e.now();
+            co_await once(i);
+            user.longest = std::max(user.longest, e.now() - begin);
+            ++user.grants;
+            co_await sleep_for(1ms);
+        }
+    }
+
+    const ailment how_;
+};
+
+void with_unequal_users(std::size_t n, std::uint64_t how_many_seeds,
+                        const std::function<void(unequal_users&, ailment)>& test) {
+    for (const ailment how : {ailment::is_far, ailment::is_cut_often})
+        for (std::uint64_t seed = 1; seed <= how_many_seeds; ++seed) {
+            INFO("seed " << seed);
+            unequal_users u(n, how, seed);
+            test(u, how);
+        }
+}
+
+std::optional<std::string> one_more(std::optional<node_data> now) {
+    return std::to_string(now ? std::stoi(now->data) + 1 : 1);
+}
+
+}  // namespace
+
+TEST_CASE("campaign(): a far candidate, and one whose connection breaks, lead in their turns", "[partners]") {
+    with_unequal_users(4, seeds, [](unequal_users& u, ailment) {
+        std::vector<leader_election> elections;
+        for (const client& zk : u.all) elections.emplace_back(zk, "/election");
+        u.run(1s, [&](std::size_t i) -> asio::awaitable<void> {
+            leadership leader = co_await elections[i].campaign();
+            co_await sleep_for(1ms);
+            co_await leader.resign();
+        });
+        INFO(u.summary());
+        u.check_all(5, 1s);
+    });
+}
+
+// Luck decides, also for ever: what is promised is that one at a time has the lock, and that nobody holds up others.
+TEST_CASE("unfair_mutex: near clients go on beside a far one, which has the lock when they stop", "[partners]") {
+    with_unequal_users(4, seeds, [](unequal_users& u, ailment) {
+        std::vector<unfair_mutex> locks;
+        for (const client& zk : u.all) locks.emplace_back(zk, "/l");
+        int inside = 0, most = 0;
+        const time_span rest = u.run(2s, [&](std::size_t i) -> asio::awaitable<void> {
+            lock_guard guard = co_await locks[i].acquire();
+            most = std::max(most, ++inside);
+            co_await sleep_for(1ms);
+            --inside;
+            co_await guard.release();
+        });
+        INFO(u.summary() << " then " << rest.count() / 1'000'000 << " ms");
+        CHECK(most == 1);
+        u.check_healthy(20);
+        CHECK(rest < 2s);  // four waits of unfair_mutex_options::back_off() in a row, at most
+    });
+}
+
+// Between processes the first has the number.
+TEST_CASE("slots: near processes go on beside a far one, which has a number when they stop", "[partners]") {
+    with_unequal_users(4, seeds, [](unequal_users& u, ailment) {
+        std::vector<slots> numbers;
+        for (const client& zk : u.all) numbers.emplace_back(zk, "/l", 2);
+        std::set<std::uint32_t> held;
+        bool twice = false;
+        const time_span rest = u.run(1s, [&](std::size_t i) -> asio::awaitable<void> {
+            lock_guard guard = co_await numbers[i].acquire();
+            const std::uint32_t number = *guard.slot();
+            twice = !held.insert(number).second || twice;
+            co_await sleep_for(1ms);
+            held.erase(number);
+            co_await guard.release();
+        });
+        INFO(u.summary() << " then " << rest.count() / 1'000'000 << " ms");
+        CHECK_FALSE(twice);
+        u.check_healthy(20);
+        CHECK(rest < 1s);
+    });
+}
+
+TEST_CASE("modify(): near clients go on beside a far one, which writes when they stop, and no change is lost",
+          "[partners]") {
+    with_unequal_users(3, 3, [](unequal_users& u, ailment how) {
+        modify_options options;
+        if (how == ailment::is_cut_often) options.receipts("/receipts");  // else a lost answer ends the call
+        u.e.create("/n", "0");
+        const time_span rest = u.run(1s, [&](std::size_t i) -> asio::awaitable<void> {
+            co_await modify(u.all[i], "/n", &one_more, options);
+        });
+        INFO(u.summary() << " then " << rest.count() / 1'000'000 << " ms");
+        u.check_healthy(20);
+        CHECK(rest < 1s);
+        CHECK(u.e.data("/n") == std::to_string(u.users[0].grants + u.users[1].grants + u.users[2].grants));
+    });
+}
+
+TEST_CASE("config_value: update() of near clients goes on beside a far one's, and no change is lost", "[partners]") {
+    with_unequal_users(3, seeds, [](unequal_users& u, ailment how) {
+        u.e.create("/n", "0");
+        std::vector<config_value<std::int64_t>> values;
+        for (const client& zk : u.all) values.emplace_back(zk, "/n", as_text());
+        int failed = 0, unknown = 0;
+        const time_span rest = u.run(1s, [&](std::size_t i) -> asio::awaitable<void> {
+            const auto done = co_await as_result(values[i].update([](std::int64_t n) { return n + 1; }));
+            if (done.has_value()) co_return;
+            ++failed;
+            unknown += done.error().code() == zk_errc::connection_loss;
+        });
+        INFO(u.summary() << " then " << rest.count() / 1'000'000 << " ms, " << failed << " have failed");
+        u.check_healthy(20);
+        CHECK(rest < 1s);
+        CHECK(failed == unknown);
+        if (how == ailment::is_far) CHECK(failed == 0);
+        const int made = u.users[0].grants + u.users[1].grants + u.users[2].grants;
+        const int applied = std::stoi(*u.e.data("/n"));
+        CHECK(applied <= made);
+        CHECK(applied >= made - unknown);
+    });
+}
+
+TEST_CASE("id_allocator: a far process, and one whose connection breaks, wait for nobody", "[partners]") {
+    with_unequal_users(4, 3, [](unequal_users& u, ailment) {
+        std::vector<id_allocator> ids;
+        for (const client& zk : u.all) ids.emplace_back(zk, "/ids", id_options().block(4));
+        std::set<std::uint64_t> given;
+        bool twice = false;
+        u.run(1s, [&](std::size_t i) -> asio::awaitable<void> {
+            const std::uint64_t id = co_await ids[i].next();
+            twice = !given.insert(id).second || twice;
+        });
+        INFO(u.summary());
+        CHECK_FALSE(twice);
+        u.check_healthy(200);
+        u.check_all(50, 500ms);  // round trips of its own
+    });
+}
+
+TEST_CASE("double_barrier: a far member, and one whose connection breaks, hold up a round for their own time only",
+          "[partners]") {
+    with_unequal_users(3, 3, [](unequal_users& u, ailment) {
+        std::vector<double_barrier> barriers;
+        for (const client& zk : u.all) barriers.emplace_back(zk, "/b", u.all.size());
+        std::vector<int> entering(3), leaving(3);
+        bool early = false;
+        u.run(20s, [&](std::size_t i) -> asio::awaitable<void> {
+            const int round = ++entering[i];
+            barrier_entry entry = co_await barriers[i].enter();
+            for (const int other : entering) early = early || other < round;
+            if (i == 1) co_await sleep_for(100ms);  // is slow
+            ++leaving[i];
+            co_await entry.leave();
+            for (const int other : leaving) early = early || other < round;
+        }, 10);
+        INFO(u.summary());
+        CHECK_FALSE(early);
+        u.check_all(9, 1s);
+    });
+}
+
+TEST_CASE("double_barrier: a member that falls silent inside holds up the others for its session timeout",
+          "[partners]") {
+    fake_ensemble e;
+    const client silent = e.client(sessions_of_ten_seconds()), healthy = e.client(sessions_of_ten_seconds());
+    const double_barrier ours(silent, "/b", 2), theirs(healthy, "/b", 2);
+    std::optional<barrier_entry> one, two;
+    const auto enter = [](double_barrier into, std::optional<barrier_entry>& to) -> asio::awaitable<void> {
+        barrier_entry entry = co_await into.enter();
+        to.emplace(std::move(entry));
+    };
+    {
+        const running first(e.get_executor(), enter(ours, one)), second(e.get_executor(), enter(theirs, two));
+        e.run_for(1s);
+    }
+    REQUIRE(one);
+    REQUIRE(two);
+    e.silence(silent);
+    const auto begin = e.now();
+    e.run(two->leave(), 20s);
+    CHECK(e.now() - begin > 5s);
+    CHECK(e.now() - begin < 11s);
+    CHECK_FALSE(one->held());
+    e.let_in(silent);
+    one.reset();
+    for (const client* zk : {&silent, &healthy}) e.run(zk->close());
+    e.run_dry();
+}
+
+TEST_CASE("candidate: a leader that falls silent is followed after its session timeout", "[partners]") {
+    fake_ensemble e;
+    const client silent = e.client(sessions_of_ten_seconds()), healthy = e.client(sessions_of_ten_seconds());
+    {
+        const candidate ours(silent, "/election");
+        e.run_for(1s);
+        const candidate next(healthy, "/election");
+        e.run_for(1s);
+        REQUIRE(ours.leads());
+        e.silence(silent);
+        const auto begin = e.now();
+        while (!next.leads() && e.now() - begin < 20s) e.run_for(10ms);
+        CHECK(e.now() - begin > 5s);
+        CHECK(e.now() - begin < 11s);
+        CHECK_FALSE(ours.leads());
+        e.let_in(silent);
+        e.run_for(20s);
+        CHECK(next.leads());  // the other one stands behind it again
+    }
+    for (const client* zk : {&silent, &healthy}) e.run(zk->close());
+    e.run_dry();
+}
+
+TEST_CASE("partitioner: a far member holds up only what it gives up, one whose connection does not last takes nothing",
+          "[partners]") {
+    for (const ailment how : {ailment::is_far, ailment::is_cut_often})
+        for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+            fake_ensemble e(seed);
+            std::vector<client> all;
+            std::vector<partitioner> members;
+            std::vector<std::unique_ptr<running>> runs, ailing;
+            bool well = false;
+            const auto work = [](partitioner p) -> asio::awaitable<void> {
+                const auto body = [](held_partition&) -> asio::awaitable<void> { co_await sleep_for(24h); };
+                co_await p.run(body);
+            };
+            const auto join = [&] {
+                const std::string id(1, static_cast<char>('a' + members.size()));
+                all.push_back(e.client(calm()));
+                e.run(all.back().connected());
+                members.emplace_back(all.back(), "/work", std::vector<std::string>{"1", "2", "3", "4", "5", "6"},
+                                     partitioner_options().id(id).settle(1s));
+                runs.push_back(std::make_unique<running>(e.get_executor(), work(members.back())));
+            };
+            const bool is_far = how == ailment::is_far;
+            INFO((is_far ? "far" : "cut often") << ", seed " << seed);
+            join();
+            ailing.push_back(std::make_unique<running>(e.get_executor(), ail(e, all[0], how, well)));
+            join();
+            e.run_for(5s);
+            CHECK(members[0].owned().size() == (is_far ? 3 : 0));
+            CHECK(members[1].owned().size() == 3);
+            join();
+            time_span incomplete{0};
+            for (const auto begin = e.now(); e.now() - begin < 5s; e.run_for(10ms)) {
+                std::size_t owned = 0;
+                for (const partitioner& p : members) owned += p.owned().size();
+                if (owned < 6) incomplete += 10ms;
+            }
+            INFO("without an owner for " << incomplete.count() / 1'000'000 << " ms");
+            if (is_far) CHECK(incomplete < 1s);
+            CHECK(members[1].owned().size() == 2);
+            CHECK(members[2].owned().size() == 2);
+            stop_all(e, well, ailing);
+            e.run_for(3s);  // settle(), and some round trips
+            CHECK(members[0].owned().size() == 2);
+            for (const auto& one : runs) one->cancel();
+            for (const auto& one : runs) e.run(one->end());
             for (const client& zk : all) e.run(zk.close());
         }
 }

@@ -42,7 +42,8 @@ private:
 /// Numbers that no process is given twice, over all processes that name the same path: from 0 up, each process a block
 /// at a time. Without a lock and without a conflict: the number of a block is the version that ZooKeeper gives to an
 /// unconditional write, a different one for each writer. A block costs one round trip, and the next one is fetched when
-/// a quarter of a block is left.
+/// a quarter of a block is left. Processes do not wait for each other: a far process waits for its own round trips, and
+/// a process that has lost its connection waits for its next one.
 ///
 /// Ids are unique, not dense: what is left of a block when a process ends is never given out, nor is a block whose
 /// answer was lost. Ids of one process rise; those of several processes are mixed. There are 2^31 - 1 blocks; when all

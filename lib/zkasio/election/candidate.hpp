@@ -52,7 +52,9 @@ ZKASIO_EXPORT asio::awaitable<void> run_in_terms(candidate_body body, std::share
 
 /// Stands for election in the background, from the construction to close(): for programs in which other code than the
 /// leader's work asks who leads, or ends a term. Everything that leader_election says of queues, nodes and leases
-/// applies here; candidates and coroutines in leader_election::campaign() or lead() stand in one election.
+/// applies here; candidates and coroutines in leader_election::campaign() or lead() stand in one election. So a
+/// candidate waits for one term of each candidate ahead of it, however far that one is, and for no other; a leader that
+/// is cut off is followed after its session timeout.
 ///
 /// | what happens                                | the candidate                                                      |
 /// |---------------------------------------------|--------------------------------------------------------------------|

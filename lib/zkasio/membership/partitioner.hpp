@@ -47,6 +47,11 @@ ZKASIO_EXPORT asio::awaitable<void> run_partitioner(partition_body body, client 
 /// partition never has two owners, even while members disagree. When members come or go, only those partitions move
 /// whose member changes, see partitioner_options::settle().
 ///
+/// A member that is cut off keeps its partitions from the others until its session has ended and settle() is over. A
+/// far member holds up only the partitions that it has to give up, by its own round trips. A member whose connection
+/// never lasts as long as settle() takes nothing: what is assigned to it has no owner until its connection lasts, or
+/// its session ends.
+///
 /// *While members differ*, as in a rolling deployment: each member publishes its assignment's name and a digest of its
 /// list of partitions.
 ///   - Different names: all use assign_in_turn(), see partitioner_options::assignment().
