@@ -1,6 +1,7 @@
 #pragma once
 
 #include "simulation/checker.hpp"
+#include "simulation/passing_time.hpp"
 #include "simulation/simulation.hpp"
 
 #include "support/test_client.hpp"
@@ -42,6 +43,7 @@ struct faults {
     bool operator_deletes = false;     ///< of nodes
     bool directory_deletes = false;    ///< of a whole directory
     bool drops_lose = false;           ///< suspension_policy::lose
+    bool hang_ups = false;             ///< time passes; servers answer handshakes of a client for a while, and hang up
     bool containers = false;           ///< servers remove the directory when it is empty
     bool bodies = false;               ///< who has a body under the lock, which does not end with it
     bool all_sorts_of_users = false;  ///< who commit, release in the work under the lock, or cancel in unusual ways
@@ -99,6 +101,7 @@ protected:
 
 private:
     plan random_plan(const faults& f);
+    void let_time_pass();
     asio::awaitable<void> attempt(int client, plan p);
     asio::awaitable<void> asking_and_holding(int client, plan p);
     asio::awaitable<bool> go_on_as_reader(int client, std::string& id, guard_ptr guard, const plan& p);
@@ -122,7 +125,8 @@ private:
     void expect(int client, const std::string& id, std::exception_ptr failed, bool cancelled) const;
 
     std::size_t working_ = 0, active_ = 0;
-    bool locks_are_lost_ = false;  // an operator has deleted nodes, or a lost connection loses them
+    std::optional<passing_time> time_;  // nothing: no time passes
+    bool locks_are_lost_ = false;  // an operator has deleted nodes, or a lost connection loses them, or leases end
     std::set<int> expired_;  // clients
     std::map<std::string, std::size_t> asked_;  // by id: for which of the locks
 };

@@ -38,6 +38,12 @@ TEST_CASE("mutex, simulated: sessions expire", "[simulation]") {
     run_mutex("expiries", 500, f);
 }
 
+TEST_CASE("mutex, simulated: servers answer handshakes and hang up, and leases end", "[simulation]") {
+    faults f;
+    f.drops = f.hang_ups = true;
+    run_mutex("servers hang up", 200, f);
+}
+
 TEST_CASE("mutex, simulated: the directory is removed when it is empty", "[simulation]") {
     faults f;
     f.containers = f.drops = true;

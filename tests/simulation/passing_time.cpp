@@ -4,7 +4,9 @@
 #include <asio/use_awaitable.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
+#include <string>
 #include <utility>
 
 namespace zkasio::test {
@@ -12,9 +14,13 @@ namespace zkasio::test {
 passing_time::passing_time(simulation& s) : s_(s) {
     s_.ensemble.session_timeout = session_length;
     s_.ensemble.clock = [this] { return server_time(); };
+    s_.ensemble.on_resumed = [this](std::int64_t session) { heard_of_[session] = clock_.now(); };
 }
 
-passing_time::~passing_time() { s_.ensemble.clock = {}; }
+passing_time::~passing_time() {
+    s_.ensemble.clock = {};
+    s_.ensemble.on_resumed = [](std::int64_t) {};
+}
 
 std::int64_t passing_time::server_time() const noexcept {
     constexpr std::int64_t beginning = 1'700'000'000'000;
@@ -30,13 +36,35 @@ asio::awaitable<void> passing_time::wait(duration time) {
 }
 
 void passing_time::cut_off(int client, duration time) {
-    if (s_.ensemble.is_cut_off(client)) return;
+    if (s_.ensemble.is_cut_off(client) || hung_up_.contains(client)) return;
     s_.ensemble.cut_off(client);
     let_in_at_.emplace(clock_.now() + time, client);
 }
 
+void passing_time::hang_up(int client, duration time) {
+    if (s_.ensemble.is_cut_off(client) || hung_up_.contains(client)) return;
+    s_.note("servers hang up on client ", std::to_string(client));
+    hung_up_.emplace(client, useless{clock_.now(), s_.ensemble.traffic_of(client).connections});
+    s_.ensemble.hang_up(client);
+    let_in_at_.emplace(clock_.now() + time, client);
+}
+
+// A connection that has lasted for 10 s, since no step was taken in that time, was of use: then the pauses begin anew.
+void passing_time::let_in(int client) {
+    if (const auto one = hung_up_.find(client); one != hung_up_.end()) {
+        const std::chrono::duration<double> took = clock_.now() - one->second.since;
+        const auto made = s_.ensemble.traffic_of(client).connections - one->second.connections_before;
+        const double most = (1 + std::floor(took.count() / 10)) * (4 + std::log2(1 + took.count() / 0.025));
+        if (static_cast<double>(made) > most)
+            throw violation("client " + std::to_string(client) + " has connected " + std::to_string(made) +
+                            " times in " + std::to_string(took.count()) + " s to a server that hangs up");
+        hung_up_.erase(one);
+    }
+    s_.ensemble.let_in(client);
+}
+
 void passing_time::end_outages() {
-    for (const auto& [when, client] : std::exchange(let_in_at_, {})) s_.ensemble.let_in(client);
+    for (const auto& [when, client] : std::exchange(let_in_at_, {})) let_in(client);
 }
 
 void passing_time::note_connections() {
@@ -62,7 +90,7 @@ void passing_time::pass(duration time) {
         const auto next = let_in_at_.extract(let_in_at_.begin());
         clock_.pass(std::max(next.key() - clock_.now(), duration::zero()));
         end_sessions();
-        s_.ensemble.let_in(next.mapped());
+        let_in(next.mapped());
     }
     clock_.pass(until - clock_.now());
     end_sessions();

@@ -43,6 +43,10 @@ public:
 
     /// For this time, the client has no connection.
     void cut_off(int client, duration time);
+    /// For this time, a server answers each handshake of the client and hangs up. At its end a violation is thrown if
+    /// the client has connected more often than the pauses between useless connections let it: they double, from 25 ms
+    /// up to 10 s.
+    void hang_up(int client, duration time);
     bool somebody_is_cut_off() const noexcept { return !let_in_at_.empty(); }
     /// All clients are let in.
     void end_outages();
@@ -53,12 +57,18 @@ public:
 private:
     void tick(std::function<bool()> goes_on);
     void end_sessions();
+    void let_in(int client);
 
     simulation& s_;
     virtual_clock clock_;
     bool is_steady_ = false;
     std::multimap<duration, int> let_in_at_;     // clients
     std::map<std::int64_t, duration> heard_of_;  // sessions, by the servers
+    struct useless {
+        duration since;
+        std::uint64_t connections_before;
+    };
+    std::map<int, useless> hung_up_;  // clients
 };
 
 }  // namespace zkasio::test

@@ -37,6 +37,12 @@ TEST_CASE("semaphore, simulated: sessions expire", "[simulation]") {
     run_semaphore("expiries", f);
 }
 
+TEST_CASE("semaphore, simulated: servers answer handshakes and hang up, and leases end", "[simulation]") {
+    faults f;
+    f.drops = f.hang_ups = true;
+    run_semaphore("servers hang up", f);
+}
+
 TEST_CASE("semaphore, simulated: the directories are removed when they are empty", "[simulation]") {
     faults f;
     f.containers = f.drops = true;

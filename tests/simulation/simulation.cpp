@@ -48,6 +48,7 @@ simulation::simulation(scheduler& by, logging log) : simulation(1, log, &by) {}
 simulation::simulation(std::uint64_t seed, logging log, scheduler* by)
     : log_wanted_(log), random_(seed), lateness_(~seed), scheduler_(by) {
     detail::random_engine().seed(seed);
+    detail::jitter_engine().seed(seed);  // where time passes, pauses decide, too
     ensemble.pick = [this](std::size_t below) { return pick(below); };
     if (log == logging::on) ensemble.on_log = [this](std::string line) { write_down(std::move(line)); };
     choose = [this](const std::vector<sim_ensemble::step>& steps) { return pick(steps.size()); };
