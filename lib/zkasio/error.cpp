@@ -183,6 +183,32 @@ error::error(std::error_code code, std::string_view operation, std::string_view 
                                               compose(code, operation, path, hint, outcome_unknown)})),
       outcome_unknown_(outcome_unknown) {}
 
+error& error::is_of(std::size_t bytes) {
+    if (bytes == 0) return *this;
+    text with_bytes = *text_;
+    with_bytes.bytes = bytes;
+    text_ = std::make_shared<const text>(std::move(with_bytes));
+    return *this;
+}
+
+error error::hung_up_at(std::string_view operation, std::string_view path, std::size_t bytes, bool outcome_unknown) {
+    error e(zk_errc::connection_loss, operation, path,
+            "each of 5 connections ended with this request of " + std::to_string(bytes) + " bytes" +
+                (outcome_unknown ? "" : ", which was not applied") +
+                ": is it larger than the servers' jute.maxbuffer, or a request that they do not know?",
+            outcome_unknown);
+    return e.is_of(bytes);
+}
+
+error error::not_applied() const {
+    if (hung_up()) return hung_up_at(operation(), path(), text_->bytes, false);
+    return {code(), operation(), path(), hint()};
+}
+
+error error::renamed(std::string_view operation, std::string_view path) const {
+    return error(code(), operation, path, hint(), outcome_unknown_).is_of(text_->bytes);
+}
+
 bool leaves_outcome_unknown(const std::exception_ptr& thrown) noexcept {
     try {
         if (thrown) std::rethrow_exception(thrown);
@@ -229,7 +255,7 @@ void rethrow_step_as(std::string_view operation, std::string_view path) {
         throw;
     } catch (const error& e) {
         if (!e.path().empty() && e.path() != path) throw;
-        throw error(e.code(), operation, path, e.hint(), e.outcome_unknown());
+        throw e.renamed(operation, path);
     }
 }
 

@@ -108,10 +108,27 @@ public:
     /// errc::session_expired ...), and its hint says that a write of the body was under way.
     bool outcome_unknown() const noexcept { return outcome_unknown_; }
 
+    /// Of zk_errc::connection_loss: five connections in a row have ended with this request. So the servers hang up at
+    /// it, most often because it is larger than their jute.maxbuffer, and there is no use in a repetition. The hint
+    /// tells its size.
+    bool hung_up() const noexcept { return text_->bytes > 0; }
+
+    // For writers of recipes:
+    /// An error with hung_up(). @param bytes of the request.
+    static error hung_up_at(std::string_view operation, std::string_view path, std::size_t bytes, bool outcome_unknown);
+    /// The same error without outcome_unknown(), when a look at the nodes has shown that the write was not applied. An
+    /// operation that repeats a write whose outcome is unknown fails with it instead, if it has hung_up().
+    error not_applied() const;
+    /// The same error of another operation, on another path.
+    error renamed(std::string_view operation, std::string_view path) const;
+
 private:
     struct text {
         std::string operation, path, hint, what;
+        std::size_t bytes = 0;  // of a request at which the servers hang up
     };
+    error& is_of(std::size_t bytes);
+
     std::shared_ptr<const text> text_;  // shared: copying an exception must not throw
     bool outcome_unknown_;
 };

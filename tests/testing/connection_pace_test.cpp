@@ -9,13 +9,7 @@
 #include <zkasio/election/candidate.hpp>
 #include <zkasio/election/leader_election.hpp>
 #include <zkasio/error.hpp>
-#include <zkasio/locks/multi_mutex.hpp>
 #include <zkasio/locks/mutex.hpp>
-#include <zkasio/locks/semaphore.hpp>
-#include <zkasio/locks/shared_mutex.hpp>
-#include <zkasio/locks/unfair_mutex.hpp>
-#include <zkasio/membership/group.hpp>
-#include <zkasio/queues/work_queue.hpp>
 #include <zkasio/testing/fake_ensemble.hpp>
 
 #include <asio/bind_cancellation_slot.hpp>
@@ -147,88 +141,14 @@ TEST_CASE("pace: a connection that has lasted counts, also if nothing was asked 
 
 namespace {
 
-struct large_create {
+const std::string large(8000, 'x');
+
+struct endless {
     std::string name;
     std::function<asio::awaitable<void>(client)> run;
 };
 
-const std::string large(8000, 'x');
-
-std::vector<large_create> large_creates() {
-    return {
-        {"mutex",
-         [](client zk) -> asio::awaitable<void> {
-             const mutex lock(zk, "/l/m", mutex_options().data(large));
-             const lock_guard guard = co_await lock.acquire();
-         }},
-        {"shared_mutex, a writer",
-         [](client zk) -> asio::awaitable<void> {
-             const shared_mutex lock(zk, "/l/w", shared_mutex_options().data(large));
-             const lock_guard guard = co_await lock.acquire();
-         }},
-        {"shared_mutex, a reader",
-         [](client zk) -> asio::awaitable<void> {
-             const shared_mutex lock(zk, "/l/r", shared_mutex_options().data(large));
-             const lock_guard guard = co_await lock.acquire_shared();
-         }},
-        {"semaphore",
-         [](client zk) -> asio::awaitable<void> {
-             const semaphore lock(zk, "/l/s", permits::fixed(2), semaphore_options().data(large));
-             const lock_guard guard = co_await lock.acquire();
-         }},
-        {"campaign",
-         [](client zk) -> asio::awaitable<void> {
-             const leader_election election(zk, "/l/e", leader_election_options().id(large));
-             const leadership leads = co_await election.campaign();
-         }},
-        {"unfair_mutex",
-         [](client zk) -> asio::awaitable<void> {
-             const unfair_mutex lock(zk, "/l/u", unfair_mutex_options().data(large));
-             const lock_guard guard = co_await lock.acquire();
-         }},
-        {"protected create",
-         [](client zk) -> asio::awaitable<void> {
-             create_options how;
-             how.mode(create_mode::ephemeral_sequential).protection();
-             co_await zk.create("/l/p-", large, how);
-         }},
-    };
-}
-
-}  // namespace
-
-TEST_CASE("pace: a create at which the servers hang up fails after five attempts, and names its size",
-          "[pace][numbers]") {
-    fake_ensemble ensemble;
-    ensemble.max_request(4096);
-    ensemble.create("/l");
-    for (const auto& [name, create] : large_creates()) {
-        INFO(name);
-        client zk = ensemble.client(client_options("zk").session_timeout(10s));
-        ensemble.run([&]() -> asio::awaitable<void> {
-            co_await zk.connected();
-            const auto before = ensemble.traffic(zk).connections;
-            std::string what;
-            bool retryable = false;
-            try {
-                co_await create(zk);
-            } catch (const error& e) {
-                what = e.what();
-                retryable = e.code() == zk_errc::connection_loss && !e.outcome_unknown();
-            }
-            CAPTURE(what);
-            CHECK(retryable);
-            CHECK(has(what, "which was not applied: is it larger than the servers' jute.maxbuffer?"));
-            CHECK(has(what, " bytes, ") == (name != "unfair_mutex"));
-            CHECK(ensemble.traffic(zk).connections - before == 5);
-            co_await zk.close();
-        });
-    }
-}
-
-namespace {
-
-std::vector<large_create> repeated_for_ever() {
+std::vector<endless> repeated_for_ever() {
     return {
         {"a user's own loop",
          [](client zk) -> asio::awaitable<void> {
@@ -247,22 +167,6 @@ std::vector<large_create> repeated_for_ever() {
                  CHECK_FALSE(failed.has_value());
                  co_await zk.exists("/l");
              }
-         }},
-        {"group",
-         [](client zk) -> asio::awaitable<void> {
-             const group members(zk, "/l/g");
-             const auto joined = co_await members.join("one", large);
-         }},
-        {"work_queue",
-         [](client zk) -> asio::awaitable<void> {
-             const work_queue queue(zk, "/l/q");
-             co_await queue.put(large);
-         }},
-        {"multi_mutex",
-         [](client zk) -> asio::awaitable<void> {
-             multi_mutex both(zk);
-             both.add(mutex(zk, "/l/a", mutex_options().data(large))).add(mutex(zk, "/l/b"));
-             const lock_guard guard = co_await both.acquire();
          }},
     };
 }

@@ -2,6 +2,7 @@
 
 #include <zkasio/error.hpp>
 #include <zkasio/path.hpp>
+#include <zkasio/recipe/if_exists.hpp>
 #include <zkasio/recipe/node_follower.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/recipe/wait_as.hpp>
@@ -25,6 +26,7 @@ asio::awaitable<bool> close_gate(client zk, std::string path, acl entries) {
     try {
         for (;; co_await pauses.pause()) {
             std::optional<node_data> there;
+            std::optional<error> hung_up;
             try {
                 const std::optional<created> made = co_await on.create_unless_exists(path, mine, how);
                 if (made || !maybe_closed) co_return made.has_value();
@@ -32,6 +34,13 @@ asio::awaitable<bool> close_gate(client zk, std::string path, acl entries) {
             } catch (const error& e) {
                 maybe_closed = maybe_closed || e.outcome_unknown();
                 if (e.code() != condition::retryable && e.code() != zk_errc::no_node) throw;
+                if (e.hung_up()) hung_up.emplace(e);
+            }
+            if (hung_up) {
+                co_await on.sync(path);
+                there = co_await if_exists(on.get(path));
+                maybe_closed = maybe_closed && there.has_value();
+                if (!there) throw hung_up->not_applied();
             }
             if (there) co_return there->data == mine;
         }

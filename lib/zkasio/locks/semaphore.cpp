@@ -8,7 +8,6 @@
 #include <zkasio/locks/detail/nodes_claim.hpp>
 #include <zkasio/locks/detail/owned_node.hpp>
 #include <zkasio/locks/detail/unfinished_permits.hpp>
-#include <zkasio/lost_each_time.hpp>
 #include <zkasio/path.hpp>
 #include <zkasio/recipe/if_exists.hpp>
 #include <zkasio/recipe/toolbox.hpp>
@@ -118,10 +117,8 @@ private:
 
 // Creates the nodes of `n` leases. Nothing when the directory is missing, the server refuses for a while, or a create
 // had no effect after its answer was lost: all nodes that were created are then removed.
-// @param lost how often in a row the latter was so; fails with lost_each_time() in the end.
 asio::awaitable<std::optional<permit_nodes>> create_permits(session on, std::string directory,
-                                                            semaphore_options options, int n, back_off& pauses,
-                                                            int& lost) {
+                                                            semaphore_options options, int n, back_off& pauses) {
     permit_nodes nodes;
     nodes.reserve(static_cast<std::size_t>(n));
     for (int i = 0; i < n; ++i) nodes.emplace_back(on, directory, permit_marker, options.data(), options.acl());
@@ -131,17 +128,13 @@ asio::awaitable<std::optional<permit_nodes>> create_permits(session on, std::str
             const bool exists = co_await node.created();
             all = all && exists;
         } catch (const error& e) {
-            if (e.code() != zk_errc::no_node && e.code() != condition::retryable) throw;
+            if ((e.code() != zk_errc::no_node && e.code() != condition::retryable) || e.hung_up()) throw;
             (e.code() == zk_errc::no_node ? no_directory : refused) = true;
         }
     }
-    lost = all || refused || no_directory ? 0 : lost + 1;
-    if (lost == most_lost_writes)
-        throw lost_each_time("create a node below", directory,
-                             directory.size() + std::string_view(permit_marker).size() + 42 + options.data().size());
-    if (refused || lost > 1)
+    if (refused || !all)
         co_await pauses.pause();
-    else if (lost == 0)
+    else
         pauses.reset();
     if (no_directory) co_await make_directory(on, directory, options.acl());
     std::optional<permit_nodes> result;
@@ -219,7 +212,6 @@ asio::awaitable<std::optional<permit_nodes>> wait_for_permits(session on, std::s
     const boot_clock::time_point asked = boot_clock::now();
     limit most(on, max);
     back_off pauses = toolbox(on).make_back_off();
-    int lost = 0;
     for (;;) {
         // Below `n` permits, no lease node is created: there may never be as many permits.
         for (int permitted = co_await most.read(); permitted < n; permitted = co_await most.read()) {
@@ -227,7 +219,7 @@ asio::awaitable<std::optional<permit_nodes>> wait_for_permits(session on, std::s
             const bool in_turn = co_await wait_in_turn(most, nullptr, turn);
             if (!in_turn) co_return std::nullopt;
         }
-        std::optional<permit_nodes> nodes = co_await create_permits(on, directory, options, n, pauses, lost);
+        std::optional<permit_nodes> nodes = co_await create_permits(on, directory, options, n, pauses);
         if (!nodes) continue;
         for (;;) {
             const auto seen = co_await if_exists(on.children_and_watch(directory));

@@ -4,12 +4,29 @@
 #include <zkasio/recipe/retry_until_certain.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
+#include <optional>
 #include <system_error>
 
 namespace zkasio {
+namespace {
+
+// Looks for the node after all requests that were sent before.
+asio::awaitable<bool> is_there(session on, std::string path) {
+    try {
+        co_await on.sync(path);
+        const std::optional<node_stat> found = co_await on.exists(path);
+        co_return found.has_value();
+    } catch (const error& e) {
+        if (e.code() != zk_errc::no_auth) throw;
+    }
+    co_return true;  // a node that may not be read
+}
+
+}  // namespace
 
 asio::awaitable<void> ensure_created(session on, std::string path, bytes data, create_options how) {
     bool maybe_created = false;
+    std::optional<error> hung_up;
     auto create = [&]() -> asio::awaitable<void> {
         try {
             co_await on.create_unless_exists(path, data, how);
@@ -19,7 +36,17 @@ asio::awaitable<void> ensure_created(session on, std::string path, bytes data, c
         }
     };
     try {
-        co_await retry_until_certain(toolbox(on).make_back_off(), create);
+        try {
+            co_await retry_until_certain(toolbox(on).make_back_off(), create);
+        } catch (const error& e) {
+            if (!e.hung_up()) throw;
+            hung_up.emplace(e);
+        }
+        if (!hung_up) co_return;
+        const bool exists = co_await is_there(on, path);
+        if (exists) co_return;
+        maybe_created = false;
+        throw hung_up->not_applied();
     } catch (const error& e) {
         if (e.outcome_unknown() == maybe_created) throw;
         throw error(e.code(), e.operation(), e.path(), e.hint(), maybe_created);

@@ -190,6 +190,10 @@ asio::awaitable<committed> receipts::applied(std::shared_ptr<state> s, transacti
                     throw error(zk_errc::connection_loss, operation, failed->path(),
                                 "its receipt " + receipt->path + " was taken away, or written by another client");
                 maybe_applied = false;
+                if (failed->hung_up()) {
+                    receipt.was_refused();
+                    throw failed->not_applied();
+                }
                 next = next_after(*failed, receipt->path, maybe_applied);
             }
             if (next == after_failure::refused) receipt.was_refused();

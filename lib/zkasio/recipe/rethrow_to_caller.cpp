@@ -34,8 +34,7 @@ void rethrow_request_as(std::string_view operation, std::string_view path) {
         const bool is_about_all = e.path().empty() || e.code() == condition::cancelled ||
                                   e.code() == condition::session_ended || e.code() == errc::not_connected ||
                                   e.code() == errc::timed_out;
-        throw error(e.code(), operation, is_about_all ? path : std::string_view(e.path()), e.hint(),
-                    e.outcome_unknown());
+        throw e.renamed(operation, is_about_all ? path : std::string_view(e.path()));
     } catch (const std::system_error& e) {  // a pause was cancelled
         if (e.code() != condition::cancelled) throw;
         throw error(e.code(), operation, path);
@@ -47,7 +46,7 @@ void rethrow_as_not_written() {
         throw;
     } catch (const error& e) {
         if (!e.outcome_unknown()) throw;
-        throw error(e.code(), e.operation(), e.path(), e.hint());
+        throw e.not_applied();
     }
 }
 

@@ -11,7 +11,7 @@ asio::awaitable<void> detail::run_until_certain(std::function<asio::awaitable<vo
             co_await operation();
             co_return;
         } catch (const error& e) {
-            if (e.code() != condition::retryable) throw;
+            if (e.code() != condition::retryable || e.hung_up()) throw;
         }
         co_await pauses.pause();
     }

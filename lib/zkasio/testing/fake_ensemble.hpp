@@ -194,6 +194,9 @@ public:
     /// jute.maxbuffer (1048575): a larger request ends the connection, and is not carried out; also the one with which
     /// the client sets its watches again after a lost connection.
     void max_request(std::size_t bytes);
+    /// Servers without containers (before 3.5, and some that only speak the protocol) do not know the request that
+    /// creates one: it ends the connection.
+    void know_containers(bool yes);
 
     // -------------------------------------------------------------------------------------------------- nodes
     // The nodes as the leader has them. Changes made here happen at once, without a client. Paths are whole, with the

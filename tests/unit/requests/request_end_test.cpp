@@ -77,10 +77,11 @@ void ask(parts_bench& b, request what, const reply& a) {
 class connections {
 public:
     explicit connections(parts_bench& b) : b_(b) { b_.connect(); }
-    int end_with(const std::vector<request>& answered, const std::vector<request>& lost) {
+    int end_with(const std::vector<request>& answered, const std::vector<request>& lost,
+                 std::error_code code = zk_errc::connection_loss) {
         for (const request& r : answered) ask(b_, r, reply());
         reply none;
-        none.code = zk_errc::connection_loss;
+        none.code = code;
         none.sent = true;
         for (const request& r : lost) ask(b_, r, none);
         b_.disconnect();
@@ -120,12 +121,67 @@ TEST_CASE("requests: connections in a row that end with the same request", "[req
     }
     SECTION("another one is lost") {
         CHECK(all.end_with({}, {create_of(1000)}) == 1);
-        CHECK(all.end_with({}, {set_of(1000)}) == 1);
+        CHECK(all.end_with({}, {set_of(1000)}) == 4);
+        CHECK(all.end_with({}, {create_of(1000)}) == 2);
     }
     SECTION("nothing is lost") {
         CHECK(all.end_with({create_of(10)}, {}) == 0);
         CHECK(b.requests.request_of_end().empty());
-        CHECK(all.end_with({}, {set_of(1000)}) == 1);
+        CHECK(all.end_with({}, {set_of(1000)}) == 4);
+    }
+    SECTION("containers have a request of their own") {
+        create_request container;
+        container.path = "/n";
+        container.mode = create_mode::container;
+        for (int i = 1; i <= 3; ++i) CHECK(all.end_with({create_of(1000)}, {container}) == i);
+    }
+    SECTION("connections that have timed out say nothing") {
+        CHECK(all.end_with({}, {set_of(1000)}, zk_errc::operation_timeout) == 0);
+    }
+}
+
+TEST_CASE("requests: one at which the servers may hang up is sent while no other is under way", "[requests]") {
+    parts_bench b;
+    connections all(b);
+    CHECK(all.end_with({}, {set_of(1000)}) == 1);
+    CHECK(all.end_with({}, {set_of(1000)}) == 2);
+    std::vector<outcome> ends(5);
+    const std::size_t before = b.backend.submitted.size();
+    const request what[] = {create_of(10), set_of(10), set_of(1000), create_of(10), set_of(1000)};
+    std::vector<op_id> ids;
+    for (std::size_t i = 0; i < 5; ++i) {
+        command c;
+        c.what = what[i];
+        ids.push_back(b.requests.next_id());
+        b.requests.submit(ids.back(), std::move(c), ends[i].to());
+    }
+    const auto sent = [&] { return b.backend.submitted.size() - before; };
+    b.requests.flush();
+    CHECK(sent() == 2);
+    b.requests.answered(ids[0], reply());
+    b.requests.flush();
+    CHECK(sent() == 2);
+    b.requests.answered(ids[1], reply());
+    b.requests.flush();
+    CHECK(sent() == 3);
+    b.requests.flush();
+    CHECK(sent() == 3);
+    SECTION("and is one like others once it was answered") {
+        b.requests.answered(ids[2], reply());
+        b.requests.flush();
+        CHECK(sent() == 5);
+    }
+    SECTION("and with it all goes on if the caller leaves") {
+        b.requests.cancel(ids[2]);
+        reply lost;
+        lost.code = zk_errc::connection_loss;
+        lost.sent = true;
+        b.requests.answered(ids[2], std::move(lost));
+        b.disconnect();
+        b.link.changed(link_state::connected);
+        b.requests.connected(b.link.backend().traits(), boot_clock::now());
+        b.requests.flush();
+        CHECK(sent() == 4);
     }
 }
 

@@ -139,7 +139,7 @@ asio::awaitable<bool> barrier_member::join(std::string other) {
     try {
         co_await on_.multi(std::move(steps));
     } catch (const error& e) {
-        if (e.code() != zk_errc::no_node && e.code() != condition::retryable) throw;
+        if ((e.code() != zk_errc::no_node && e.code() != condition::retryable) || e.hung_up()) throw;
         co_return false;
     }
     co_return true;

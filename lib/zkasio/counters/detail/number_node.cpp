@@ -47,7 +47,7 @@ asio::awaitable<numbered> read_now(session on, spec_ptr what, bool behind_sync, 
             const std::optional<created> made = co_await on.create_unless_exists(what->path, zero, how);
             created_now = made.has_value();
         } catch (const error& e) {
-            if (e.code() != condition::retryable) rethrow_as_not_written();
+            if (e.code() != condition::retryable || e.hung_up()) rethrow_as_not_written();
         }
         if (created_now) co_return numbered();
         behind_sync = true;  // another client has created the node, or the answer was lost

@@ -9,7 +9,6 @@
 #include <zkasio/detail/handles/throw_error.hpp>
 #include <zkasio/path.hpp>
 #include <zkasio/error.hpp>
-#include <zkasio/lost_each_time.hpp>
 
 #include <asio/cancellation_state.hpp>
 #include <asio/error.hpp>
@@ -111,7 +110,8 @@ asio::awaitable<void> operations::impl::create_parents(operations on, std::strin
             continue;
         }
         // An unknown outcome does no harm here: the next step finds out.
-        const bool unknown = r.sent && r.code != asio::error::operation_aborted && r.code == condition::retryable;
+        const bool unknown = r.sent && r.code != asio::error::operation_aborted && r.code == condition::retryable &&
+                             r.hung_up_at == 0;
         if (r.code != zk_errc::node_exists && !unknown) throw_if_failed(r, "create parent", missing[i]);
         begun = begun || !r.code;
         if (i == 0) co_return;
@@ -154,15 +154,17 @@ asio::awaitable<created> operations::impl::create_protected(operations on, std::
     }
     options.protection(false);
     back_off pauses = access::make<back_off>(on.core_);
-    for (int lost = 1;; ++lost) {
+    for (;;) {
         const std::string id = new_protection_id();
         const std::string name = join_path(parent, protection_prefix(id) + std::string(node_name(path)));
         std::error_code failed;
+        std::optional<error> hung_up;
         try {
             co_return co_await on.create(name, bytes(data), options);
         } catch (const error& e) {
             if (!e.outcome_unknown()) throw;
             failed = e.code();
+            if (e.hung_up()) hung_up.emplace(e);
         }
         std::optional<created> found;
         std::error_code search_failed;
@@ -174,7 +176,8 @@ asio::awaitable<created> operations::impl::create_protected(operations on, std::
             }
             if (found) co_return *found;
             if (!search_failed) {  // there is no node
-                if (lost == most_lost_writes) throw lost_each_time("create", path, name.size() + data.size());
+                if (hung_up && hung_up->path() == name) throw hung_up->renamed("create", path).not_applied();
+                if (hung_up) throw hung_up->not_applied();
                 co_await pauses.pause();
                 continue;
             }

@@ -6,6 +6,7 @@ namespace zkasio::detail {
 
 void throw_if_failed(const reply& r, std::string_view operation, std::string_view path) {
     if (!r.code) return;
+    if (r.hung_up_at > 0) throw error::hung_up_at(operation, path, r.hung_up_at, r.sent);
     const bool says_why = r.code == errc::not_connected || r.code == zk_errc::no_node ||
                           r.code == zk_errc::auth_failed || r.code == errc::too_many_ephemerals ||
                           r.code == asio::error::operation_aborted;

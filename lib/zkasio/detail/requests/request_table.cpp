@@ -215,6 +215,8 @@ void request_table::issue(entry& e) {
     e.at = stage::under_way;
     e.sent = last_sent_;
     e.bytes = encoded_size(*e.what);
+    e.alone = issued_ == 0 && may_be_fatal(e);
+    one_is_alone_ = one_is_alone_ || e.alone;
     ++issued_;
     issued_bytes_ += e.bytes;
     telemetry_.counters.bytes_sent.add(e.bytes);
@@ -223,6 +225,7 @@ void request_table::issue(entry& e) {
 
 void request_table::no_longer_issued(const entry& e) noexcept {
     assert(e.at == stage::under_way && issued_ > 0 && issued_bytes_ >= e.bytes);
+    if (e.alone) one_is_alone_ = false;
     --issued_;
     issued_bytes_ -= e.bytes;
     check();
@@ -269,10 +272,15 @@ void request_table::flush() {
     bool submitted = false, full = false;
     if (batch) to.begin_batch();
     while (!full) {
-        const std::optional<op_id> id = queue_.next(issued_ >= window || issued_bytes_ >= window_bytes, now);
+        const bool is_full = issued_ >= window || issued_bytes_ >= window_bytes || one_is_alone_;
+        const std::optional<op_id> id = queue_.next(is_full, now);
         if (!id) break;
         const auto it = entries_.find(*id);
         if (it == entries_.end() || !is_needed(*id, it->second)) continue;
+        if (issued_ > 0 && !it->second.urgent && may_be_fatal(it->second)) {  // when all others are answered
+            queue_.put_back(lane_of(it->second), *id);
+            break;
+        }
         submitted = true;
         last_sent_ = now;
         full = !send(*id, it->second);

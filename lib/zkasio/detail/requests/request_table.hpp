@@ -174,12 +174,13 @@ public:
 
     std::size_t size() const noexcept { return entries_.size(); }
 
-    /// For how many connections in a row the largest request without an answer was one of the same kind. A server that
-    /// hangs up at a request does so on each connection; a connection that breaks by chance has answered others of that
-    /// kind and size before, and ends the row.
-    int ended_with_same_request() const noexcept { return fatal_.connections; }
+    /// The last connection has ended with a request at which the servers hang up, perhaps: the largest one without an
+    /// answer. So many connections have ended with one of its kind, none of which was answered in between that was as
+    /// large: a connection that breaks by chance has answered others. From the third on, such a request is sent while
+    /// no other one is under way, so that it is known which one it is; from the fifth on, see reply::hung_up_at.
+    int ended_with_same_request() const noexcept { return last_lost_.connections; }
     /// That request: "set /path, 8050 bytes".
-    const std::string& request_of_end() const noexcept { return fatal_.text; }
+    const std::string& request_of_end() const noexcept { return last_lost_.text; }
 
 private:
     /// Where a request is. A request enters with submit() or submit_at_once(), and is gone with its outcome:
@@ -226,6 +227,14 @@ private:
         bool begun = false;        // see command::begun
         no_quorum without_quorum = no_quorum::waits;
         bool by_read_only = false;  // under way to a read-only server, or answered by it
+        bool alone = false;         // under way, and nothing else is sent until it is answered
+    };
+    /// A request at which a server has hung up, perhaps.
+    struct fatal_request {
+        std::size_t kind = 0, bytes = 0;
+        int connections = 0;
+        time_point since{}, last{};  // the ends of the first and the last of these connections
+        std::string text;
     };
     using entries = std::unordered_map<op_id, entry>;
     static send_queue::lane lane_of(const entry& e) noexcept;
@@ -244,7 +253,9 @@ private:
     void enqueue(op_id id, entry& e);
     void issue(entry& e);
     void no_longer_issued(const entry& e) noexcept;
-    void look_for_fatal(const entry& e, const reply& r);
+    const fatal_request* fatal_of(std::size_t kind) const noexcept;
+    bool may_be_fatal(const entry& e) const noexcept;
+    void look_for_fatal(const entry& e, reply& r);
     void conclude_fatal();
     void drop(entries::node_type node) noexcept;
     bool take_room(entry& e);
@@ -293,13 +304,10 @@ private:
     int refused_ = 0;  // consecutive answers after which requests are sent again
     bool flush_when_writable_ = false;
     bool answered_on_this_connection_ = false;
-    /// The request at which a server has hung up, perhaps.
-    struct fatal_request {
-        std::size_t kind = 0, bytes = 0;
-        int connections = 0;
-        std::string text;
-    };
-    fatal_request fatal_, largest_lost_;  // the latter: on this connection
+    std::vector<fatal_request> fatal_;  // one for each kind
+    fatal_request largest_lost_;        // on this connection
+    fatal_request last_lost_;           // on the last one
+    bool one_is_alone_ = false;           // see entry::alone
     bool unsettled_ = false;  // the backend may have news after submit_at_once()
     time_point last_sent_{};
     node_feeds feeds_;

@@ -5,6 +5,8 @@
 #include <zkasio/detail/base/random_engine.hpp>
 
 #include <algorithm>
+#include <chrono>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
@@ -75,7 +77,7 @@ void request_table::answered(op_id id, reply&& r) {
         return drop(std::move(node));
     }
     answered_on_this_connection_ = answered_on_this_connection_ || !r.sent;
-    if (r.sent || fatal_.connections > 0) look_for_fatal(e, r);
+    if (r.sent || !fatal_.empty()) look_for_fatal(e, r);
     ahead_of_answers_ = ahead_of_answers_ && r.sent;
     if (!queue_.empty()) owner_.request_waits();  // the window has room again
     if (!r.sent && r.code != zk_errc::throttled) refused_ = 0;
@@ -106,22 +108,58 @@ std::string text_of(const request& r, std::size_t bytes) {
     return text + (path.empty() ? "" : " ") + std::string(path) + ", " + std::to_string(bytes) + " bytes";
 }
 
+// What a server tells apart: containers and nodes with a time to live have requests of their own.
+std::size_t kind_of(const request& r) noexcept {
+    const auto* const c = std::get_if<create_request>(&r);
+    const bool is_container = c && c->mode == create_mode::container;
+    return r.index() * 3 + (is_container ? 1U : c && has_ttl(c->mode) ? 2U : 0U);
+}
+
+constexpr int connections_of_suspect = 2;
+// In less time, as in a simulation, many cuts in a row say nothing of a request; nor do cuts long ago.
+constexpr std::chrono::milliseconds shortest_row(100), longest_pause(60'000);
+
 }  // namespace
 
-// Not the first one without an answer: answers that were sent are lost, too, when a server hangs up.
-void request_table::look_for_fatal(const entry& e, const reply& r) {
-    if (r.sent) {
-        if (e.bytes > largest_lost_.bytes) largest_lost_ = {e.what->index(), e.bytes, 1, text_of(*e.what, e.bytes)};
-    } else if (e.what->index() == fatal_.kind && e.bytes >= fatal_.bytes) {
-        link_.ended_with_same_request(fatal_.connections = 0);
+const request_table::fatal_request* request_table::fatal_of(std::size_t kind) const noexcept {
+    for (const fatal_request& f : fatal_)
+        if (f.kind == kind) return clock::now() - f.last < longest_pause ? &f : nullptr;
+    return nullptr;
+}
+
+bool request_table::may_be_fatal(const entry& e) const noexcept {
+    if (fatal_.empty() || !e.what) return false;
+    const fatal_request* const known = fatal_of(kind_of(*e.what));
+    return known && known->connections >= connections_of_suspect && encoded_size(*e.what) >= known->bytes;
+}
+
+// Not the first one without an answer: answers that were sent are lost, too, when a server hangs up. A connection that
+// has timed out says nothing.
+void request_table::look_for_fatal(const entry& e, reply& r) {
+    const std::size_t kind = kind_of(*e.what);
+    if (r.code == zk_errc::connection_loss && r.sent) {
+        if (e.bytes <= largest_lost_.bytes) return;
+        const time_point now = clock::now();
+        const fatal_request* const known = fatal_of(kind);
+        largest_lost_ = {kind, e.bytes, known ? std::min(known->connections + 1, 1000) : 1, known ? known->since : now,
+                         now,  text_of(*e.what, e.bytes)};
+        // The request that sets the watches again was sent before all others, and may be the one.
+        const bool after_watches =
+            answered_on_this_connection_ || watches_.path_bytes() + 4 * watches_.size() < e.bytes;
+        if (largest_lost_.connections >= connection_pacing::many && now - largest_lost_.since >= shortest_row &&
+            is_write(*e.what) && after_watches)
+            r.hung_up_at = e.bytes;
+    } else if (!r.sent) {
+        std::erase_if(fatal_, [&](const fatal_request& f) { return f.kind == kind && e.bytes >= f.bytes; });
     }
 }
 
 void request_table::conclude_fatal() {
-    if (largest_lost_.connections > 0 && largest_lost_.kind == fatal_.kind)
-        largest_lost_.connections = std::min(fatal_.connections + 1, 1000);
-    fatal_ = std::exchange(largest_lost_, {});
-    link_.ended_with_same_request(fatal_.connections);
+    last_lost_ = std::exchange(largest_lost_, {});
+    link_.ended_with_same_request(last_lost_.connections);
+    if (last_lost_.connections == 0) return;
+    std::erase_if(fatal_, [&](const fatal_request& f) { return f.kind == last_lost_.kind; });
+    fatal_.push_back(last_lost_);
 }
 
 bool request_table::repeats(const entry& e, const reply& r) const {

@@ -4,6 +4,7 @@
 #include <zkasio/detail/seam/request.hpp>
 #include <zkasio/types.hpp>
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,6 +21,8 @@ struct multi_result {
 struct reply {
     std::error_code code;
     bool sent = false;  ///< the request was sent, and no server has answered it: its outcome is unknown
+    /// The bytes of the request, if the servers hang up at it: connections in a row have ended with it, this one, too.
+    std::size_t hung_up_at = 0;
     bool found = true;  ///< of a removal that succeeded: the node was there
     std::string path;   ///< of a created node
     node_stat stat;

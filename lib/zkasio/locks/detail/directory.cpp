@@ -1,8 +1,9 @@
 #include <zkasio/locks/detail/directory.hpp>
 
 #include <zkasio/path.hpp>
-#include <zkasio/recipe/retry_until_certain.hpp>
-#include <zkasio/recipe/toolbox.hpp>
+#include <zkasio/recipe/ensure_created.hpp>
+
+#include <utility>
 
 namespace zkasio::lock_detail {
 
@@ -27,8 +28,7 @@ asio::awaitable<void> make_directory(session on, std::string path, acl entries, 
     options.mode(stays ? create_mode::persistent : create_mode::container)
         .parents(stays ? missing_parents::create_persistent : missing_parents::create_container)
         .acl(std::move(entries));
-    auto create = [&] { return on.create_unless_exists(path, bytes(), options); };
-    co_await retry_until_certain(toolbox(on).make_back_off(), create);
+    return ensure_created(std::move(on), std::move(path), bytes(), std::move(options));
 }
 
 asio::awaitable<void> make_directory(session on, lock_spec_ptr of) {

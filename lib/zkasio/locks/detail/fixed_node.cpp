@@ -1,7 +1,6 @@
 #include <zkasio/locks/detail/fixed_node.hpp>
 
 #include <zkasio/error.hpp>
-#include <zkasio/lost_each_time.hpp>
 #include <zkasio/recipe/retry_until_certain.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
@@ -52,10 +51,10 @@ asio::awaitable<std::optional<std::int64_t>> fixed_node_attempt::created(
     std::function<asio::awaitable<std::int64_t>()> create) {
     back_off pauses = toolbox(on_).make_back_off();
     std::optional<std::int64_t> czxid;
-    int times_lost = 0;
     orphan_ = co_await toolbox(on_).orphan_at(path_);
     for (bool again = true; again;) {
         bool lost = false;
+        std::optional<error> hung_up;
         again = false;
         uncertain_ = true;
         try {
@@ -66,15 +65,15 @@ asio::awaitable<std::optional<std::int64_t>> fixed_node_attempt::created(
             const bool taken = e.code() == zk_errc::node_exists;
             if (!e.outcome_unknown()) uncertain_ = false;
             if (!lost && !taken && !again) throw;
-            if (!lost) times_lost = 0;
+            if (e.hung_up()) hung_up.emplace(e);
         }
         if (lost) {
             const std::optional<node_stat> there = co_await find_fixed_node(on_, path_);
             if (there && there->ephemeral_owner == on_.id() && there->czxid != orphan_) czxid = there->czxid;
             again = !there;  // the create was not carried out
-            if (again && ++times_lost == most_lost_writes) {
+            if (again && hung_up) {
                 uncertain_ = false;
-                throw lost_each_time("create", path_, 0);
+                throw hung_up->not_applied();
             }
         }
         if (again) co_await pauses.pause();

@@ -11,6 +11,7 @@
 #include <asio/this_coro.hpp>
 
 #include <functional>
+#include <optional>
 #include <utility>
 
 namespace zkasio::lock_detail {
@@ -70,6 +71,13 @@ public:
     }
     /// The transaction created no nodes, or the caller keeps the nodes.
     void settled() { names_.clear(); }
+    /// Whether the transaction, whose answer was lost, was applied: then all nodes are there.
+    asio::awaitable<bool> are_there() {
+        const protected_name first = names_.front();
+        std::vector<std::string> ids(1, first.id);
+        const auto found = co_await toolbox(on_).find_all_protected(first.directory, std::move(ids));
+        co_return !found.empty();
+    }
 
     std::vector<std::string> paths;  ///< of the nodes that were created
 
@@ -92,6 +100,7 @@ asio::awaitable<std::unique_ptr<joint_nodes>> create_all(session on, session wai
         nodes->expect(w, id);
     }
     bool orphan = false, again = false;
+    std::optional<error> hung_up;
     try {
         for (step_result& r : co_await waits.multi(steps)) nodes->paths.push_back(std::move(r.path));
         pauses.reset();
@@ -101,6 +110,14 @@ asio::awaitable<std::unique_ptr<joint_nodes>> create_all(session on, session wai
         orphan = e.code() == zk_errc::no_node;
         again = e.code() == condition::retryable;
         if (!orphan && !again) throw;
+        if (e.hung_up()) hung_up.emplace(e);
+    }
+    if (hung_up) {
+        const bool applied = co_await nodes->are_there();
+        if (!applied) {
+            nodes->settled();
+            throw hung_up->not_applied();
+        }
     }
     if (again) co_await pauses.pause();
     if (orphan)

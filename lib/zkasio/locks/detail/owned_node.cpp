@@ -3,6 +3,8 @@
 #include <zkasio/path.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
+#include <optional>
+
 namespace zkasio::lock_detail {
 namespace {
 
@@ -55,6 +57,7 @@ owned_node::~owned_node() {
 
 asio::awaitable<bool> owned_node::created() {
     bool lost = false;
+    std::optional<error> hung_up;
     try {
         node_ = co_await creating_->result();
     } catch (const error& e) {
@@ -63,12 +66,15 @@ asio::awaitable<bool> owned_node::created() {
             if (e.code() != condition::cancelled) creating_.reset();
             throw;
         }
+        if (e.hung_up()) hung_up.emplace(e);
     }
     if (lost) {
         const std::optional<zkasio::created> found = co_await toolbox(on_).find_protected(directory_, id_);
         if (found) node_ = *found;
     }
     creating_.reset();
+    if (hung_up && node_.path.empty())
+        throw hung_up->renamed("create a node below", directory_).not_applied();
     co_return !node_.path.empty();
 }
 

@@ -35,6 +35,7 @@ asio::awaitable<std::optional<created>> create_reader_node(session on, lock_spec
     back_off pauses = toolbox(on).make_back_off();
     for (;;) {
         std::error_code failed;
+        std::optional<error> hung_up;
         try {
             co_await on.multi(steps);
         } catch (const error& e) {
@@ -42,6 +43,7 @@ asio::awaitable<std::optional<created>> create_reader_node(session on, lock_spec
             // node_exists: an earlier attempt, whose answer was lost, was carried out.
             if (e.code() != zk_errc::node_exists && e.code() != condition::retryable) throw;
             failed = e.code();
+            if (e.hung_up()) hung_up.emplace(e);
         }
         const std::optional<node_stat> there = co_await find(on, as->directory, path, bool(failed));
         if (there) {
@@ -51,6 +53,7 @@ asio::awaitable<std::optional<created>> create_reader_node(session on, lock_spec
             co_return node;
         }
         if (!failed) co_return std::nullopt;
+        if (hung_up) throw hung_up->not_applied();
         co_await pauses.pause();
     }
 }

@@ -97,10 +97,17 @@ void node_board::refused(const wished_data& what, const std::exception_ptr& why)
 
 // ------------------------------------------------------------------------------------------------------ news
 
+void node_board::cannot_create(std::exception_ptr why) {
+    std::unique_lock lock(mutex_);
+    cannot_create_ = std::move(why);
+    change_.notify_all(std::move(lock));
+}
+
 void node_board::tell(persistent_node_state state, std::string node_path) {
     std::unique_lock lock(mutex_);
     assert(state_.load() != persistent_node_state::ended && "no other state follows");
     assert((state == persistent_node_state::standing) == !node_path.empty());
+    if (state == persistent_node_state::standing) cannot_create_ = nullptr;
     if (state == state_.load() && node_path == node_path_) return;
     state_.store(state);
     node_path_ = std::move(node_path);
@@ -132,7 +139,10 @@ void node_board::check_alive(std::string_view operation) const {
 std::optional<std::string> node_board::standing_path() const {
     const std::lock_guard lock(mutex_);
     check_alive("created");
-    if (state_.load() != persistent_node_state::standing) return std::nullopt;
+    if (state_.load() != persistent_node_state::standing) {
+        if (cannot_create_) rethrow_to_caller(cannot_create_, "created", path_);
+        return std::nullopt;
+    }
     return node_path_;
 }
 

@@ -73,6 +73,8 @@ public:
     /// The servers refuse these data: their requests and older ones fail, and the data written last are kept.
     void refused(const wished_data& what, const std::exception_ptr& why);
 
+    /// Calls of until_created() fail with `why` until the node stands; the keeper goes on.
+    void cannot_create(std::exception_ptr why);
     /// @param node_path of a node that stands.
     void tell(persistent_node_state state, std::string node_path = {});
     /// No other state follows. @param why null: the node has left.
@@ -96,7 +98,7 @@ private:
     std::optional<std::string> new_data_;  // of the newest set_data(), until they are written
     std::uint64_t last_number_ = 0;        // the number of the newest set_data()
     std::vector<std::shared_ptr<data_request>> requests_;
-    std::exception_ptr failed_;
+    std::exception_ptr failed_, cannot_create_;
     bool leaving_ = false, failed_to_leave_ = false;
     one_shot_event wish_;
     change_event change_;

@@ -90,8 +90,9 @@ std::string hint_of(const error& e, std::string_view path) {
 
 // True: a server refuses the data of set_data(). The pending calls have failed, and the keeper goes on.
 bool node_keeper::refuses_data(const error& why, const node_board::wished_data& data) const {
-    const bool for_good = why.code() != condition::retryable && why.code() != condition::session_ended &&
-                          why.code() != condition::cancelled;
+    const bool for_good = why.hung_up() ||
+                          (why.code() != condition::retryable && why.code() != condition::session_ended &&
+                           why.code() != condition::cancelled);
     if (!for_good || data.number == 0) return false;
     const std::string& path = has_no_name() ? board_->path() : node_path_;
     board_->refused(data, std::make_exception_ptr(error(why.code(), "set_data", path, hint_of(why, path))));
@@ -124,6 +125,7 @@ asio::awaitable<void> node_keeper::create(std::shared_ptr<node_keeper> self, ses
     const create_options how = self->how_to_create();
     bool parent_is_gone = false;
     std::exception_ptr no_room;
+    std::optional<error> hung_up;
     const auto asked_at = boot_clock::now();
     try {
         const created made = co_await on.create(path, data.data, how);
@@ -136,7 +138,12 @@ asio::awaitable<void> node_keeper::create(std::shared_ptr<node_keeper> self, ses
         if (e.code() == errc::too_large && self->refuses_data(e, data)) co_return;
         parent_is_gone = e.code() == zk_errc::no_node && self->options_.parents() != missing_parents::fail;
         if (e.code() == errc::too_many_ephemerals && !self->has_no_name()) no_room = std::current_exception();
-        if (e.code() != zk_errc::node_exists && !parent_is_gone && !no_room) throw;
+        if (e.hung_up()) hung_up.emplace(e);
+        if (e.code() != zk_errc::node_exists && !parent_is_gone && !no_room && !hung_up) throw;
+    }
+    if (hung_up) {
+        co_await hung_up_at_create(self, on, *hung_up, data);
+        co_return;
     }
     // This server may not have heard yet of the node that is in the way.
     co_await on.sync(path);
@@ -151,6 +158,28 @@ asio::awaitable<void> node_keeper::create(std::shared_ptr<node_keeper> self, ses
         if (!exists) std::rethrow_exception(no_room);
     }
     if (parent_is_gone) co_await wait_for_parent(self, on, wish);
+}
+
+// Servers hang up at the create. If there is no node, whoever waits for it is told, and the keeper tries again after a
+// pause, with the data of before if set_data() has asked for these.
+asio::awaitable<void> node_keeper::hung_up_at_create(std::shared_ptr<node_keeper> self, session on, error lost,
+                                                     node_board::wished_data data) {
+    bool exists = false;
+    if (self->has_no_name()) {
+        exists = co_await find_lost(self, on);
+    } else {
+        co_await on.sync(self->node_path_);
+        const std::optional<node_stat> there = co_await on.exists(self->node_path_);
+        exists = there.has_value();
+    }
+    if (exists) co_return;  // and is looked at next
+    self->outcome_unknown_ = false;
+    const std::string& path = self->has_no_name() ? self->board_->path() : self->node_path_;
+    const bool is_parent = lost.operation() != "create";
+    const error why = (is_parent ? lost : lost.renamed("persistent_node", path)).not_applied();
+    if (self->refuses_data(why, data)) co_return;
+    self->board_->cannot_create(std::make_exception_ptr(why));
+    throw error(why);
 }
 
 // Finds the node of a create whose answer was lost. The node may have other data than the newest.
@@ -189,6 +218,7 @@ asio::awaitable<void> node_keeper::write(std::shared_ptr<node_keeper> self, sess
                                          node_stat seen) {
     node_board::wished_data data = self->board_->data();
     bool is_other = false;
+    std::optional<error> hung_up;
     const auto asked_at = boot_clock::now();
     try {
         const node_stat now = co_await on.set(self->node_path_, data.data, seen.version);
@@ -198,9 +228,17 @@ asio::awaitable<void> node_keeper::write(std::shared_ptr<node_keeper> self, sess
         co_return;
     } catch (const error& e) {
         is_other = e.code() == zk_errc::bad_version;
-        if (e.code() == zk_errc::no_node || (!is_other && self->refuses_data(e, data))) co_return;
+        if (e.hung_up()) hung_up.emplace(e);
+        if (e.code() == zk_errc::no_node || (!is_other && !hung_up && self->refuses_data(e, data))) co_return;
         const bool may_not_write = e.code() == zk_errc::no_auth && seen.ephemeral_owner == on.id();
-        if (!is_other && !may_not_write) throw;
+        if (!is_other && !may_not_write && !hung_up) throw;
+    }
+    if (hung_up) {
+        co_await on.sync(self->node_path_);
+        const std::optional<node_stat> there = co_await on.exists(self->node_path_);
+        const bool written = !there || there->czxid != seen.czxid || there->version != seen.version;
+        if (written || self->refuses_data(hung_up->not_applied(), data)) co_return;
+        throw error(*hung_up);
     }
     if (is_other) {
         co_await pause_unless(self, wish);

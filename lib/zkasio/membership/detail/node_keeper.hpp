@@ -45,6 +45,8 @@ public:
 private:
     static asio::awaitable<void> run(std::shared_ptr<node_keeper> self, session on);
     static asio::awaitable<void> create(std::shared_ptr<node_keeper> self, session on, one_shot_event wish);
+    static asio::awaitable<void> hung_up_at_create(std::shared_ptr<node_keeper> self, session on, error lost,
+                                                   node_board::wished_data data);
     static asio::awaitable<bool> find_lost(std::shared_ptr<node_keeper> self, session on);
     static asio::awaitable<void> pause_unless(std::shared_ptr<node_keeper> self, one_shot_event wish);
     static asio::awaitable<void> wait_for_parent(std::shared_ptr<node_keeper> self, session on, one_shot_event wish);

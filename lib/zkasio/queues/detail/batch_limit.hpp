@@ -22,7 +22,7 @@ public:
     /// Whether an item of this size goes into the transaction, too.
     bool takes(std::size_t size) noexcept {
         bytes_ += size;
-        is_full_ = items_ > 0 && bytes_ > most_bytes;
+        is_full_ = items_ > 0 && bytes_ > most_bytes_;
         if (!is_full_) ++items_;
         return !is_full_;
     }
@@ -31,12 +31,15 @@ public:
     void end() noexcept {
         if (is_full_)
             at_once_ = items_;
-        else if (bytes_ <= most_bytes / 2)
+        else if (bytes_ <= most_bytes_ / 2)
             at_once_ = std::min(2 * at_once_, most_);
     }
+    /// Servers hang up at the transaction of this batch: later ones are half as large.
+    void was_too_large() noexcept { most_bytes_ = bytes_ / 2; }
 
 private:
     const std::size_t most_;
+    std::size_t most_bytes_ = most_bytes;
     std::size_t at_once_, items_ = 0, bytes_ = 0;
     bool is_full_ = false;
 };

@@ -202,6 +202,10 @@ asio::awaitable<void> claimer::try_claim(std::vector<read_item> batch) {
     committed done;
     const std::optional<error> failed = co_await apply(std::move(r), std::move(steps), done);
     if (failed && failed->outcome_unknown()) co_await give_back_unknown(batch);
+    if (failed && failed->hung_up() && batch.size() > 1) {
+        limit_.was_too_large();
+        co_return;
+    }
     if (failed && is_lasting_refusal(*failed)) {
         for (const read_item& item : batch)
             if (failed->path() == what_->item(item.name) && leave_alone_if_refused(*failed, item.name)) co_return;
@@ -227,7 +231,8 @@ asio::awaitable<std::optional<error>> claimer::apply(commit_report r, transactio
     } catch (const error& e) {
         why = std::current_exception();
         const bool by_another_client = e.code() == zk_errc::no_node || e.code() == zk_errc::bad_version ||
-                                       e.code() == zk_errc::node_exists || e.code() == zk_errc::connection_loss;
+                                       e.code() == zk_errc::node_exists ||
+                                       (e.code() == zk_errc::connection_loss && !e.hung_up());
         was_refused_ = by_another_client;
         if (by_another_client || is_lasting_refusal(e)) failed.emplace(e);
     }

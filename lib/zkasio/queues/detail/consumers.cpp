@@ -110,7 +110,15 @@ asio::awaitable<void> end(consumer& c, delivery& d, std::exception_ptr failed) {
 }
 
 asio::awaitable<void> work_on(consumer& c) {
-    auto receive = [&] { return receive_item(c.from, "consume"); };
+    // Consumers live on: an error with error::hung_up() is repeated, too.
+    auto receive = [&]() -> asio::awaitable<delivery> {
+        try {
+            co_return co_await receive_item(c.from, "consume");
+        } catch (const error& e) {
+            if (!e.hung_up()) throw;
+            throw error(e.code(), e.operation(), e.path(), e.hint(), e.outcome_unknown());
+        }
+    };
     for (;;) {
         delivery d = co_await retry_until_certain(toolbox(c.from->zk).make_back_off(), receive);
         const std::exception_ptr failed = co_await run_body(c, d);

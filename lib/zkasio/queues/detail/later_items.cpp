@@ -131,6 +131,10 @@ asio::awaitable<bool> later_items::move_some(server_time now) {
             throw;
         failed.emplace(e);
     }
+    if (failed && failed->hung_up() && moved > 1) {
+        limit_.was_too_large();
+        co_return true;
+    }
     if (failed && is_lasting_refusal(*failed)) {
         std::vector<later_item> refused;
         for (std::size_t i = 0; i < moved; ++i) refused.push_back(reads[i].first);

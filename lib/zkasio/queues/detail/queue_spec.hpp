@@ -15,10 +15,11 @@
 
 namespace zkasio::queue_detail {
 
-/// Whether servers refuse a request for a reason that lasts until an operator changes a node, or this client.
+/// Whether servers refuse a request for a reason that lasts until an operator changes a node, this client, or the
+/// servers.
 inline bool is_lasting_refusal(const error& e) noexcept {
     return e.code() == zk_errc::no_auth || e.code() == zk_errc::quota_exceeded || e.code() == zk_errc::invalid_acl ||
-           e.code() == zk_errc::no_children_for_ephemerals;
+           e.code() == zk_errc::no_children_for_ephemerals || e.hung_up();
 }
 
 /// What a work_queue was made with, and the paths of its nodes. The directories are persistent: sequence numbers of a

@@ -22,7 +22,7 @@ namespace zkasio::detail {
 enum class after_failure {
     repeat,      // the outcome may be unknown, or the servers had too much to do
     give_up,     // cancelled, or the session is over: the outcome cannot be found out
-    find_out,    // R1: refused; an earlier attempt may have been applied
+    find_out,    // R1: refused, and an earlier attempt may have been applied; or the servers hang up at it
     no_receipt,  // refused, as the receipt is gone or was written by another client: nothing was applied
     refused,     // nothing was applied
 };
@@ -33,6 +33,7 @@ inline bool names_lost_receipt(const error& failed, const std::string& receipt) 
 
 /// @param maybe_applied by this attempt or by an earlier one.
 inline after_failure next_after(const error& failed, const std::string& receipt, bool maybe_applied) noexcept {
+    if (failed.hung_up() && maybe_applied) return after_failure::find_out;
     if (failed.code() == condition::retryable) return after_failure::repeat;
     if (failed.outcome_unknown() || failed.code() == condition::session_ended) return after_failure::give_up;
     if (maybe_applied) return after_failure::find_out;

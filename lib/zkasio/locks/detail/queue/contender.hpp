@@ -92,7 +92,7 @@ struct contender {
     }
 
     // Small members are grouped to save memory: there may be very many contenders.
-    std::uint8_t creates_lost = 0;  // in a row, with the connection, and certainly not applied
+    bool create_was_lost = false;  // with the connection, and certainly not applied
     std::uint32_t queue_length = 0;  // known contenders ahead when this one had to wait
     acquire_outcome outcome = acquire_outcome::undecided;  // written before `decided` is fired
     bool given_up = false;  // set and read only by the claim, not on the strand

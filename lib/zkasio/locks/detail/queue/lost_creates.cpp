@@ -11,9 +11,9 @@ namespace zkasio::lock_detail {
 
 std::string lost_creates::prefix_of(const lost& l) const { return queue_.names().prefix(l.id, l.who->asked.kind); }
 
-void lost_creates::add(const contender_ptr& c, std::string id) {
+void lost_creates::add(const contender_ptr& c, std::string id, std::exception_ptr hung_up) {
     if (!has_given_up(c->now())) queue_.go_to(c, stage::creation_lost);
-    lost l{c, std::move(id)};
+    lost l{c, std::move(id), std::move(hung_up)};
     queue_.expect_node(prefix_of(l));  // G17: no contender follows the node that is searched for
     waiting_.push_back(std::move(l));
     if (!std::exchange(searching_, true)) queue_.tools().run_in_background(search(queue_.shared_from_this()));
@@ -116,7 +116,7 @@ void lost_creates::not_found(const lost& l, const std::exception_ptr& failed) {
     else if (failed || was_made)
         queue_.creation().after_detour(c, fresh_copy_of(failed));
     else
-        queue_.creation().after_loss(c);
+        queue_.creation().after_loss(c, l.hung_up);
     queue_.reconsider();  // G17: a contender that has seen the node in a listing, and not followed it, looks again
 }
 

@@ -23,8 +23,8 @@ class lock_queue;
 class lost_creates {
 public:
     explicit lost_creates(lock_queue& queue) : queue_(queue) {}
-    /// @param id the id in the name of the node, if there is a node.
-    void add(const contender_ptr& c, std::string id);
+    /// @param id the id in the name of the node, if there is a node. @param hung_up see node_creation::after_loss().
+    void add(const contender_ptr& c, std::string id, std::exception_ptr hung_up);
     /// Removes and returns all contenders that wait for the next search.
     std::vector<contender_ptr> take_waiting();
 
@@ -32,6 +32,7 @@ private:
     struct lost {
         contender_ptr who;
         std::string id;
+        std::exception_ptr hung_up;
     };
     using look = std::pair<lost, pending_data>;
     asio::awaitable<void> search(std::shared_ptr<lock_queue> keeps_this_alive);

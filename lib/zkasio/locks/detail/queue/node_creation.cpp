@@ -3,13 +3,10 @@
 #include <zkasio/locks/detail/directory.hpp>
 #include <zkasio/locks/detail/queue/lock_queue.hpp>
 #include <zkasio/locks/detail/queue/server_answers.hpp>
-#include <zkasio/lost_each_time.hpp>
 #include <zkasio/path.hpp>
 #include <zkasio/recipe/fresh_copy_of.hpp>
 
 #include <algorithm>
-#include <chrono>
-#include <cstdint>
 #include <iterator>
 #include <string>
 #include <utility>
@@ -118,49 +115,40 @@ void node_creation::after_detour(const contender_ptr& c, std::exception_ptr fail
     queue_.create_node(c);
 }
 
-void node_creation::after_loss(const contender_ptr& c) {
-    if (has_given_up(c->now()) || ++c->creates_lost == 1) return after_detour(c);
-    // Where no time passes, as in a simulation, many cuts in a row say nothing of the create.
-    const bool pauses_were_made = boot_clock::now() - c->since >= std::chrono::milliseconds(100);
-    if (c->creates_lost < most_lost_writes || !pauses_were_made) {
-        c->creates_lost = std::min<std::uint8_t>(c->creates_lost, most_lost_writes);
-        return after_pause(c);
-    }
-    const std::string& path = queue_.directory();
-    const std::size_t bytes = path_bytes(*c) + c->asked.spec->data.size();
-    queue_.fail(c, std::make_exception_ptr(lost_each_time("create a node below", path, bytes)));
+void node_creation::after_loss(const contender_ptr& c, const std::exception_ptr& hung_up) {
+    if (has_given_up(c->now())) return after_detour(c);
+    if (hung_up) return queue_.fail(c, hung_up);
+    if (!std::exchange(c->create_was_lost, true)) return after_detour(c);
+    after_pause(c);
 }
 
 void node_creation::answered(const contender_ptr& c) {
     created node;
-    std::exception_ptr failed;
+    std::exception_ptr failed, hung_up;
     create_answer answer = create_answer::created;
     try {
         node = c->creating->request->get();
     } catch (const error& e) {
         failed = std::current_exception();
         answer = answer_of_create(e);
+        if (e.hung_up())
+            hung_up = std::make_exception_ptr(e.renamed("create a node below", queue_.directory()).not_applied());
     }
     std::string id = std::move(std::exchange(c->creating, nullptr)->id);
-    const bool was_alone = alone_ == c.get();
-    if (was_alone) alone_ = nullptr;
     if (queue_.over()) return queue_.fail(c, queue_.ended("acquire", queue_.directory()));
     if (answer == create_answer::created) {
         pauses_.reset();
-        c->creates_lost = 0;
+        c->create_was_lost = false;
         queue_.node_created(c, node);
     } else if (answer == create_answer::lost) {
-        lost_.add(c, std::move(id));
-        if (!throttled_.empty()) pause();
-        return;
+        lost_.add(c, std::move(id), std::move(hung_up));
     } else if (answer == create_answer::failed || has_given_up(c->now())) {
         after_detour(c, failed);
     } else if (answer == create_answer::refused_for_now) {
-        return after_pause(c);
+        after_pause(c);
     } else {
         after_making_directory(c);
     }
-    if (was_alone) send_next_alone();
 }
 
 void node_creation::after_pause(const contender_ptr& c) {
@@ -170,33 +158,13 @@ void node_creation::after_pause(const contender_ptr& c) {
 }
 
 void node_creation::pause() {
-    if (alone_ || std::exchange(pausing_, true)) return;
+    if (std::exchange(pausing_, true)) return;
     pauses_.then(queue_.on().get_executor(), [this, weak = queue_.weak_from_this()] {
         const auto alive = weak.lock();
         if (!alive) return;
         pausing_ = false;
-        std::vector<contender_ptr> together;
-        const auto was_not_lost = [](const contender_ptr& c) { return c->creates_lost <= 1; };
-        std::copy_if(throttled_.begin(), throttled_.end(), std::back_inserter(together), was_not_lost);
-        std::erase_if(throttled_, was_not_lost);
-        for (const contender_ptr& waiting : together) after_detour(waiting);
-        send_next_alone();
+        for (const contender_ptr& waiting : std::exchange(throttled_, {})) after_detour(waiting);
     });
-}
-
-// Of creates that were lost with the same connection more than once, servers may hang up at one only.
-void node_creation::send_next_alone() {
-    while (!alone_) {
-        const auto next = std::find_if(throttled_.begin(), throttled_.end(),
-                                       [](const contender_ptr& c) { return c->creates_lost > 1; });
-        if (next == throttled_.end()) break;
-        const contender_ptr c = *next;
-        throttled_.erase(next);
-        alone_ = c.get();
-        after_detour(c);
-        if (alone_ == c.get() && !c->creating) alone_ = nullptr;  // has left, or waits for something else
-    }
-    if (!throttled_.empty()) pause();
 }
 
 void node_creation::after_making_directory(const contender_ptr& c) {
@@ -225,7 +193,6 @@ std::vector<contender_ptr> node_creation::take_waiting() {
     all.insert(all.end(), without_room_.begin(), without_room_.end());
     without_room_.clear();
     std::erase_if(all, [](const contender_ptr& c) { return has_given_up(c->now()); });
-    alone_ = nullptr;
     for (auto& others : {std::exchange(throttled_, {}), lost_.take_waiting()})
         all.insert(all.end(), others.begin(), others.end());
     return all;

@@ -26,9 +26,8 @@ public:
     /// The end of each detour: begins again, unless the detour has `failed` or the contender was given up.
     void after_detour(const contender_ptr& c, std::exception_ptr failed = nullptr);
     /// The answer to the create was lost, and there is no node: begins again, at once the first time, then after
-    /// pauses, and with no other such create under way. Servers that hang up each time do so because of this create:
-    /// the fifth time, the contender fails.
-    void after_loss(const contender_ptr& c);
+    /// pauses. @param hung_up the contender fails with it: the servers hang up at this create (error::hung_up()).
+    void after_loss(const contender_ptr& c, const std::exception_ptr& hung_up);
     /// Removes and returns all contenders on a detour: after_detour() will not be called for these contenders.
     std::vector<contender_ptr> take_waiting();
 
@@ -41,7 +40,6 @@ private:
     void answered(const contender_ptr& c);
     void after_pause(const contender_ptr& c);
     void pause();
-    void send_next_alone();
     void after_making_directory(const contender_ptr& c);
     asio::awaitable<void> make_directory_for_all(std::shared_ptr<lock_queue> keeps_this_alive, lock_spec_ptr spec);
 
@@ -51,7 +49,6 @@ private:
     std::size_t swept_ = 0;                   // how many were in it after the last removal of those that have left
     std::vector<contender_ptr> throttled_;
     bool pausing_ = false;
-    const contender* alone_ = nullptr;  // whose create was lost more than once, and is under way again
     back_off pauses_;
     std::vector<contender_ptr> without_directory_;
     bool making_directory_ = false;

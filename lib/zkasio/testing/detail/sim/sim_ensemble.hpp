@@ -60,6 +60,7 @@ public:
     std::chrono::milliseconds least_timeout{0}, most_timeout = std::chrono::milliseconds::max();
     /// In bytes: a larger request ends the connection.
     std::size_t max_request = static_cast<std::size_t>(-1);
+    bool know_containers = true;
     /// Random decisions: a number below the argument.
     std::function<std::size_t(std::size_t)> pick = [](std::size_t) { return std::size_t{0}; };
     /// The servers' time, in milliseconds since 1970. If empty, the number of transactions is the time.

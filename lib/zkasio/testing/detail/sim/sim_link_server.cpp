@@ -201,8 +201,10 @@ void sim_link::deliver() {
 void sim_link::apply() {
     packet p = std::move(requests_.front());
     requests_.pop_front();
-    if (const auto* a = std::get_if<asked>(&p); a && size_on_the_wire(a->what) > ensemble_.max_request)
-        return drop(0, outgoing_.size(), true);
+    const auto* const a = std::get_if<asked>(&p);
+    const auto* const c = a ? std::get_if<create_request>(&a->what) : nullptr;
+    if (a && size_on_the_wire(a->what) > ensemble_.max_request) return drop(0, outgoing_.size(), true);
+    if (c && c->mode == create_mode::container && !ensemble_.know_containers) return drop(0, outgoing_.size(), true);
     if (const auto* w = std::get_if<set_watches>(&p); w && size_of(*w) > ensemble_.max_request)
         return drop(0, outgoing_.size(), true);
     serve(std::move(p));

@@ -1,0 +1,403 @@
+// Servers that hang up at a request: it is larger than their jute.maxbuffer, or they do not know it. Calls fail after
+// five connections, and name the request; what lives on by itself goes on.
+
+#include "support/catch.hpp"
+#include "support/texts.hpp"
+
+#include <zkasio/barriers/double_barrier.hpp>
+#include <zkasio/client.hpp>
+#include <zkasio/coroutines/result.hpp>
+#include <zkasio/coroutines/task_scope.hpp>
+#include <zkasio/coroutines/timeout.hpp>
+#include <zkasio/discovery/registry.hpp>
+#include <zkasio/election/candidate.hpp>
+#include <zkasio/election/leader_election.hpp>
+#include <zkasio/error.hpp>
+#include <zkasio/locks/multi_mutex.hpp>
+#include <zkasio/locks/mutex.hpp>
+#include <zkasio/locks/semaphore.hpp>
+#include <zkasio/locks/slots.hpp>
+#include <zkasio/locks/unfair_mutex.hpp>
+#include <zkasio/membership/group.hpp>
+#include <zkasio/membership/persistent_node.hpp>
+#include <zkasio/modify.hpp>
+#include <zkasio/queues/work_queue.hpp>
+#include <zkasio/testing/fake_ensemble.hpp>
+#include <zkasio/transact/transact.hpp>
+
+#include <asio/bind_cancellation_slot.hpp>
+#include <asio/cancellation_signal.hpp>
+#include <asio/co_spawn.hpp>
+#include <asio/detached.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace hang_up_tests {
+
+using namespace zkasio;
+using namespace zkasio::test;
+using namespace std::chrono_literals;
+using zkasio::testing::fake_ensemble;
+
+namespace {
+
+const std::string large(8000, 'x');
+const std::string told = "which was not applied: is it larger than the servers' jute.maxbuffer";
+
+client_options of_ten_seconds() { return client_options("zk").session_timeout(10s); }
+
+struct call {
+    std::string name;
+    std::function<asio::awaitable<void>(client)> run;
+};
+
+std::vector<call> with_large_requests() {
+    return {
+        {"mutex",
+         [](client zk) -> asio::awaitable<void> {
+             const mutex lock(zk, "/l/m", mutex_options().data(large));
+             const lock_guard guard = co_await lock.acquire();
+         }},
+        {"semaphore",
+         [](client zk) -> asio::awaitable<void> {
+             const semaphore lock(zk, "/l/s", permits::fixed(2), semaphore_options().data(large));
+             const lock_guard guard = co_await lock.acquire();
+         }},
+        {"campaign",
+         [](client zk) -> asio::awaitable<void> {
+             const leader_election election(zk, "/l/e", leader_election_options().id(large));
+             const leadership leads = co_await election.campaign();
+         }},
+        {"unfair_mutex",
+         [](client zk) -> asio::awaitable<void> {
+             const unfair_mutex lock(zk, "/l/u", unfair_mutex_options().data(large));
+             const lock_guard guard = co_await lock.acquire();
+         }},
+        {"slots",
+         [](client zk) -> asio::awaitable<void> {
+             const slots numbers(zk, "/l/n", 3, slots_options().data(large));
+             const lock_guard guard = co_await numbers.acquire();
+         }},
+        {"slots that rest",
+         [](client zk) -> asio::awaitable<void> {
+             const slots numbers(zk, "/l/r", 3, slots_options().data(large).quiet(1s));
+             const lock_guard guard = co_await numbers.acquire();
+         }},
+        {"multi_mutex",
+         [](client zk) -> asio::awaitable<void> {
+             multi_mutex both(zk);
+             both.add(mutex(zk, "/l/a", mutex_options().data(large))).add(mutex(zk, "/l/b"));
+             const lock_guard guard = co_await both.acquire();
+         }},
+        {"protected create",
+         [](client zk) -> asio::awaitable<void> {
+             create_options how;
+             how.mode(create_mode::ephemeral_sequential).protection();
+             co_await zk.create("/l/p-", large, how);
+         }},
+        {"group",
+         [](client zk) -> asio::awaitable<void> {
+             const group members(zk, "/l/g");
+             const auto joined = co_await members.join("one", large);
+         }},
+        {"persistent_node",
+         [](client zk) -> asio::awaitable<void> {
+             const persistent_node node(zk, "/l/node", large);
+             co_await node.created();
+         }},
+        {"persistent_node without a name",
+         [](client zk) -> asio::awaitable<void> {
+             persistent_node_options how;
+             how.mode(create_mode::ephemeral_sequential);
+             const persistent_node node(zk, "/l/node-", large, how);
+             co_await node.created();
+         }},
+        {"registry",
+         [](client zk) -> asio::awaitable<void> {
+             const registry services(zk, "/l/services");
+             service_instance is("s");
+             is.address(large);
+             const announcement said = co_await services.announce(std::move(is));
+         }},
+        {"double_barrier",
+         [](client zk) -> asio::awaitable<void> {
+             const double_barrier gate(zk, "/l/gate", 1, double_barrier_options().data(large));
+             const barrier_entry in = co_await gate.enter();
+         }},
+        {"work_queue",
+         [](client zk) -> asio::awaitable<void> {
+             const work_queue queue(zk, "/l/q");
+             co_await queue.put(large);
+         }},
+        {"modify",
+         [](client zk) -> asio::awaitable<void> {
+             auto change = [](std::optional<node_data>) { return std::optional<std::string>(large); };
+             co_await modify(zk, "/l/modified", change, modify_options().receipts("/l/receipts"));
+         }},
+        {"transact",
+         [](client zk) -> asio::awaitable<void> {
+             auto body = [](unit& u) -> asio::awaitable<void> {
+                 u.create("/l/made", large);
+                 co_return;
+             };
+             co_await transact(zk, body, transact_options().receipts("/l/receipts"));
+         }},
+    };
+}
+
+}  // namespace
+
+TEST_CASE("hang up: a call at whose request the servers hang up fails after five connections, and names its size",
+          "[hang_up][numbers]") {
+    fake_ensemble ensemble;
+    ensemble.max_request(4096);
+    ensemble.create("/l");
+    for (const auto& [name, run] : with_large_requests()) {
+        INFO(name);
+        client zk = ensemble.client(of_ten_seconds());
+        ensemble.run([&]() -> asio::awaitable<void> {
+            co_await zk.connected();
+            for (const int expected : {5, 2}) {  // the second call is known to be the same
+                const auto before = ensemble.traffic(zk).connections;
+                std::string what;
+                bool is_certain = false;
+                try {
+                    co_await timeout(1min, run(zk));
+                } catch (const error& e) {
+                    what = e.what();
+                    is_certain = e.code() == zk_errc::connection_loss && !e.outcome_unknown();
+                }
+                CAPTURE(what, expected);
+                CHECK(is_certain);
+                CHECK(has(what, told));
+                CHECK(has(what, " bytes, "));
+                CHECK(static_cast<int>(ensemble.traffic(zk).connections - before) <= expected);
+            }
+            co_await zk.close();
+        }, 5min);
+        CHECK(ensemble.children("/l/q").size() <= 4);
+    }
+}
+
+namespace {
+
+std::vector<call> with_containers() {
+    return {
+        {"mutex",
+         [](client zk) -> asio::awaitable<void> {
+             const mutex lock(zk, "/l/m");
+             const lock_guard guard = co_await lock.acquire();
+         }},
+        {"semaphore",
+         [](client zk) -> asio::awaitable<void> {
+             const semaphore lock(zk, "/l/s", permits::fixed(2));
+             const lock_guard guard = co_await lock.acquire();
+         }},
+        {"unfair_mutex",
+         [](client zk) -> asio::awaitable<void> {
+             const unfair_mutex lock(zk, "/l/d/u");
+             const lock_guard guard = co_await lock.acquire();
+         }},
+        {"slots",
+         [](client zk) -> asio::awaitable<void> {
+             const slots numbers(zk, "/l/n", 3);
+             const lock_guard guard = co_await numbers.acquire();
+         }},
+        {"multi_mutex",
+         [](client zk) -> asio::awaitable<void> {
+             multi_mutex both(zk);
+             both.add(mutex(zk, "/l/a")).add(mutex(zk, "/l/b"));
+             const lock_guard guard = co_await both.acquire();
+         }},
+        {"group",
+         [](client zk) -> asio::awaitable<void> {
+             const group members(zk, "/l/g");
+             const auto joined = co_await members.join("one");
+         }},
+        {"double_barrier",
+         [](client zk) -> asio::awaitable<void> {
+             const double_barrier gate(zk, "/l/gate", 1);
+             const barrier_entry in = co_await gate.enter();
+         }},
+    };
+}
+
+}  // namespace
+
+TEST_CASE("hang up: servers that do not know containers are told of after five connections", "[hang_up]") {
+    fake_ensemble ensemble;
+    ensemble.know_containers(false);
+    ensemble.create("/l");
+    for (const auto& [name, run] : with_containers()) {
+        INFO(name);
+        client zk = ensemble.client(of_ten_seconds());
+        ensemble.run([&]() -> asio::awaitable<void> {
+            co_await zk.connected();
+            const auto before = ensemble.traffic(zk).connections;
+            std::string what;
+            bool is_known = false;
+            try {
+                co_await timeout(1min, run(zk));
+            } catch (const error& e) {
+                what = e.what();
+                is_known = e.code() == zk_errc::connection_loss;
+            }
+            CAPTURE(what);
+            CHECK(is_known);
+            CHECK(has(what, "or a request that they do not know?"));
+            CHECK(ensemble.traffic(zk).connections - before <= 6);
+            co_await zk.close();
+        }, 5min);
+    }
+}
+
+TEST_CASE("hang up: others of the same client are not taken for the one", "[hang_up]") {
+    fake_ensemble ensemble;
+    ensemble.max_request(4096);
+    ensemble.create("/l");
+    client zk = ensemble.client(of_ten_seconds());
+    ensemble.run([&]() -> asio::awaitable<void> {
+        co_await zk.connected();
+        int granted = 0, put = 0;
+        const auto acquire = [&]() -> asio::awaitable<void> {
+            const mutex lock(zk, "/l/m", mutex_options().data(std::string(1000, 'x')));
+            const lock_guard guard = co_await lock.acquire();
+            ++granted;
+        };
+        const auto put_one = [&]() -> asio::awaitable<void> {
+            const work_queue queue(zk, "/l/q");
+            co_await queue.put(std::string(100, 'x'));
+            ++put;
+        };
+        const auto refuse_lock = [&]() -> asio::awaitable<void> {
+            const mutex lock(zk, "/l/m", mutex_options().data(large));
+            const auto failed = co_await as_result(lock.acquire());
+            CHECK(failed.error().hung_up());
+        };
+        const auto refuse_put = [&]() -> asio::awaitable<void> {
+            const work_queue queue(zk, "/l/q");
+            std::string what;
+            try {
+                co_await queue.put(large);
+            } catch (const error& e) {
+                what = e.what();
+            }
+            CHECK(has(what, told));
+        };
+        auto body = [&](task_scope& tasks) -> asio::awaitable<void> {
+            for (int i = 0; i < 50; ++i) {
+                tasks.spawn(acquire());
+                tasks.spawn(put_one());
+                if (i == 25) tasks.spawn(refuse_lock());
+                if (i == 30) tasks.spawn(refuse_put());
+            }
+            co_return;
+        };
+        co_await with_task_scope(body);
+        CHECK(granted == 50);
+        CHECK(put == 50);
+    }, 5min);
+    CHECK(ensemble.traffic(zk).connections < 40);
+}
+
+TEST_CASE("hang up: a persistent_node goes on trying, and stands when the servers take its create", "[hang_up]") {
+    fake_ensemble ensemble;
+    ensemble.max_request(4096);
+    ensemble.create("/l");
+    client zk = ensemble.client(of_ten_seconds());
+    ensemble.run([&]() -> asio::awaitable<void> {
+        const persistent_node node(zk, "/l/n", large);
+        const auto failed = co_await as_result(node.created());
+        CHECK_FALSE(failed.has_value());
+        CHECK(node.state() == persistent_node_state::creating);
+        const auto at_once = co_await as_result(node.created());
+        CHECK_FALSE(at_once.has_value());
+        ensemble.max_request(1'000'000);
+        while (node.state() != persistent_node_state::standing)
+            co_await node.state_after(persistent_node_state::creating);
+        co_await node.created();
+        CHECK(ensemble.data("/l/n") == large);
+    }, 1min);
+}
+
+TEST_CASE("hang up: set_data() fails, and the node stands as before", "[hang_up]") {
+    const bool stands = GENERATE(true, false);
+    CAPTURE(stands);
+    fake_ensemble ensemble;
+    ensemble.max_request(4096);
+    ensemble.create("/l");
+    client zk = ensemble.client(of_ten_seconds());
+    ensemble.run([&]() -> asio::awaitable<void> {
+        const persistent_node node(zk, "/l/n", "before");
+        if (stands) co_await node.created();
+        std::string what;
+        bool unknown = true;
+        try {
+            co_await node.set_data(large);
+        } catch (const error& e) {
+            what = e.what();
+            unknown = e.outcome_unknown();
+        }
+        CAPTURE(what);
+        CHECK(has(what, told));
+        CHECK_FALSE(unknown);
+        co_await node.created();
+        CHECK(ensemble.data("/l/n") == "before");
+        co_await node.set_data("after");
+        CHECK(ensemble.data("/l/n") == "after");
+    }, 1min);
+}
+
+TEST_CASE("hang up: a queue whose items came before the limit hands out those that can be claimed", "[hang_up]") {
+    fake_ensemble ensemble;
+    client zk = ensemble.client(of_ten_seconds());
+    int done = 0;
+    ensemble.run([&]() -> asio::awaitable<void> {
+        const work_queue queue(zk, "/q");
+        for (int i = 0; i < 40; ++i) co_await queue.put(std::string(1000, 'x'));
+        co_await queue.put(large);
+        for (int i = 0; i < 40; ++i)
+            co_await queue.put(std::string(1000, 'x'), put_options().delay(std::chrono::seconds(1)));
+        ensemble.max_request(4096);
+    });
+    asio::cancellation_signal stop;
+    auto body = [&](delivery&) -> asio::awaitable<void> {
+        ++done;
+        co_return;
+    };
+    auto consume = [&]() -> asio::awaitable<void> {
+        co_await work_queue(zk, "/q").consume(body, consume_options().parallel(30));
+    };
+    asio::co_spawn(ensemble.context(), consume(), asio::bind_cancellation_slot(stop.slot(), asio::detached));
+    ensemble.run_for(2min);
+    CHECK(done == 80);
+    CHECK(ensemble.traffic(zk).connections < 60);
+    stop.emit(asio::cancellation_type::terminal);
+    ensemble.run_for(1s);
+}
+
+TEST_CASE("hang up: what was written before each connection ended is not taken for a hang up", "[hang_up]") {
+    fake_ensemble ensemble;
+    ensemble.create("/l");
+    client zk = ensemble.client(of_ten_seconds());
+    int cuts = 0;
+    ensemble.on_step([&](std::string_view line) {  // applied, and the answer is lost
+        if (line.find("deliver 0: multi") != line.npos && ++cuts < 20) ensemble.cut(zk);
+    });
+    ensemble.run([&]() -> asio::awaitable<void> {
+        const work_queue queue(zk, "/l/q");
+        for (int i = 0; i < 10; ++i) co_await queue.put("x");
+        const work_queue_info all = co_await queue.info();
+        CHECK(all.waiting == 10);
+    }, 1min);
+    CHECK(cuts > 5);
+}
+
+}  // namespace hang_up_tests
