@@ -3,6 +3,7 @@
 #include <zkasio/error.hpp>
 #include <zkasio/path.hpp>
 #include <zkasio/recipe/ensure_created.hpp>
+#include <zkasio/recipe/local_turn.hpp>
 #include <zkasio/recipe/receipts.hpp>
 #include <zkasio/recipe/reports.hpp>
 #include <zkasio/recipe/toolbox.hpp>
@@ -186,10 +187,12 @@ private:
     std::optional<receipts> with_;  // of `session_`
 };
 
+// One of several modify() of a session that meet conflicts at a time goes on.
 asio::awaitable<modified> modify_until_certain(operations on, std::string path, detail::node_change_function change,
-                                               modify_options how, commit_report& r) {
+                                               modify_options how, std::optional<local_turn>& turn,
+                                               commit_report& r) {
     back_off pauses = toolbox(on).make_back_off();
-    modification node(std::move(on), path, how);
+    modification node(on, path, how);
     int tries = 0;
     for (bool again = false;; again = true) {
         std::optional<node_data> before = co_await node.read(again);
@@ -209,7 +212,25 @@ asio::awaitable<modified> modify_until_certain(operations on, std::string path, 
         if (!node.needs_session() && ++tries == how.tries())
             throw error(zk_errc::bad_version, "modify", path,
                         "other clients were ahead " + std::to_string(tries) + " times");
-        co_await pauses.pause("modify", path);
+        bool has_waited = false;
+        if (!turn) {
+            const session now = co_await toolbox(on).own_session("modify", path);
+            turn.emplace(now, path, std::nullopt);
+            has_waited = co_await turn->come("modify", path);
+        }
+        if (!has_waited) co_await pauses.pause("modify", path);
+    }
+}
+
+asio::awaitable<modified> modify_in_turn(operations on, std::string path, detail::node_change_function change,
+                                         modify_options how, commit_report& r) {
+    std::optional<local_turn> turn;
+    try {
+        co_return co_await modify_until_certain(std::move(on), path, std::move(change), std::move(how), turn, r);
+    } catch (const error& e) {
+        const bool of_all = e.code() == errc::not_connected || e.code() == condition::session_ended;
+        if (turn && of_all) turn->let_all_go();
+        throw;
     }
 }
 
@@ -221,7 +242,7 @@ asio::awaitable<modified> detail::modify_node(operations on, std::string path, n
     if (is_sequential(how.create_with().mode()) || how.create_with().is_protected())
         throw error(errc::invalid_argument, "modify", path, "a sequential or protected node has a new name each time");
     commit_report r = begin_commit(commit_kind::modify);
-    co_return co_await reported_commit(modify_until_certain(on, path, std::move(change), std::move(how), r), on, path,
+    co_return co_await reported_commit(modify_in_turn(on, path, std::move(change), std::move(how), r), on, path,
                                        r);
 }
 

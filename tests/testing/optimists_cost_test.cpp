@@ -93,6 +93,103 @@ TEST_CASE("cost of modify() and of a counter: n clients that write one node at o
         }
 }
 
+// All read at once, one of them writes, and the others, which have met a conflict, go on one after another.
+TEST_CASE("cost of modify() and transact(): n coroutines of one client that write one node at once", "[numbers]") {
+    const auto transact_one = [](client zk, std::string receipts) -> asio::awaitable<void> {
+        auto body = [](unit& u) -> asio::awaitable<void> {
+            const std::optional<node_data> now = co_await u.get("/n");
+            u.set("/n", *one_more(now));
+        };
+        transact_options how;
+        if (!receipts.empty()) how.receipts(std::move(receipts));
+        co_await transact(std::move(zk), body, how);
+    };
+    const auto modify_with_receipts = [](client zk) -> asio::awaitable<void> {
+        co_await modify(zk, "/n", &one_more, modify_options().receipts("/receipts"));
+    };
+    const std::vector<std::pair<std::string, std::function<asio::awaitable<void>(client)>>> ways{
+        {"modify()", [](client zk) { return modify_one(std::move(zk), "/n"); }},
+        {"modify() with receipts", modify_with_receipts},
+        {"transact()", [&](client zk) { return transact_one(std::move(zk), {}); }},
+        {"transact() with receipts", [&](client zk) { return transact_one(std::move(zk), "/receipts"); }},
+    };
+    for (const auto& [name, write] : ways)
+        for (const std::size_t n : user_counts) {
+            fake_ensemble e;
+            std::vector<client> all = connected_clients(e, 1);
+            e.create("/n", "0");
+            const auto begin = e.now();
+            const cost c = cost_of_users(e, n, [&](std::size_t) { return write(all[0]); });
+            INFO(name << ", " << n << " coroutines: " << c << ", "
+                      << std::chrono::duration<double>(e.now() - begin).count() << " s");
+            CHECK(e.data("/n") == std::to_string(n));
+            CHECK(c.writes <= 2 * n + 200);    // 64 receipts, which find no directory, and their directory
+            CHECK(c.requests <= 5 * n + 200);  // a read and a write; a sync, a read and a write
+            CHECK(c.ephemerals <= 64);
+            close_all(e, all);
+        }
+}
+
+TEST_CASE("modify(): writers of one node in one line that are cancelled, or without a connection", "[testing]") {
+    fake_ensemble e;
+    std::vector<client> all = connected_clients(e, 1);
+    e.create("/n", "0");
+    const auto begin = [&](std::size_t n) {
+        std::vector<std::unique_ptr<running>> writers;
+        for (std::size_t i = 0; i < n; ++i)
+            writers.push_back(std::make_unique<running>(e.get_executor(), modify_one(all[0], "/n")));
+        return writers;
+    };
+    SECTION("every second one is cancelled") {
+        auto writers = begin(100);
+        e.run_for(std::chrono::milliseconds(3));
+        for (std::size_t i = 0; i < writers.size(); i += 2) writers[i]->cancel();
+        for (const auto& one : writers) (void)e.run(one->end(), std::chrono::seconds(20));
+        CHECK(std::stoi(e.data("/n").value()) >= 50);
+    }
+    SECTION("all fail at about the time at which each would") {
+        auto writers = begin(100);
+        e.run_for(std::chrono::milliseconds(30));
+        e.hang_up(all[0]);
+        const auto limit = all[0].options().connection_timeout();
+        const auto from = e.now();
+        for (const auto& one : writers) (void)e.run(one->end(), std::chrono::minutes(10));
+        CHECK(e.now() - from <= 3 * limit + std::chrono::minutes(1));
+        e.let_in(all[0]);
+    }
+    close_all(e, all);
+}
+
+// The first one's body waits for the second one, which waits for its turn at the node.
+TEST_CASE("transact(): a body that waits for another one of the same node is not waited for without an end",
+          "[testing]") {
+    fake_ensemble e;
+    std::vector<client> all = connected_clients(e, 2);
+    e.create("/n", "0");
+    int runs = 0;
+    bool inner_done = false;
+    auto inner = [&](unit& u) -> asio::awaitable<void> {
+        const std::optional<node_data> now = co_await u.get("/n");
+        if (!inner_done && ++runs == 1) e.set("/n", "100");  // a conflict
+        u.set("/n", *one_more(now));
+    };
+    int outer_runs = 0;
+    auto outer = [&](unit& u) -> asio::awaitable<void> {
+        const std::optional<node_data> now = co_await u.get("/n");
+        if (++outer_runs == 1) e.set("/n", "50");  // a conflict
+        if (outer_runs == 2) {
+            co_await transact(all[0], inner, transact_options());
+            inner_done = true;
+        }
+        u.set("/n", *one_more(now));
+    };
+    auto task = [&]() -> asio::awaitable<void> { co_await transact(all[0], outer, transact_options()); };
+    e.run(task(), std::chrono::seconds(30));
+    CHECK(inner_done);
+    CHECK(e.data("/n") == "102");
+    close_all(e, all);
+}
+
 TEST_CASE("cost of an atomic_counter with promote_to(): n clients that add at once take turns", "[numbers]") {
     for (const std::size_t n : {std::size_t{10}, std::size_t{30}, std::size_t{100}}) {
         fake_ensemble e;

@@ -4,12 +4,15 @@
 #include "unit/support/error_of.hpp"
 #include "unit/support/rig.hpp"
 
+#include <zkasio/recipe/local_turn.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/session_loop.hpp>
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <set>
+#include <utility>
 
 using namespace zkasio;
 using namespace zkasio::detail;
@@ -136,6 +139,10 @@ TEST_CASE("what watches, one-shots and pending requests return may be awaited wh
         co_await when_dead("one_shot_event.hpp wait", fired, [](one_shot_event& o) { return o.wait(); });
         co_await when_dead("one_shot_event.hpp run_until", toolbox(zk).make_one_shot_event(),
                            [](one_shot_event& o) { return o.run_until(nothing); });
+
+        auto turn = std::make_unique<local_turn>(zk.session_now(), "/a", std::nullopt);
+        co_await when_dead("local_turn.hpp come", std::move(turn),
+                           [](std::unique_ptr<local_turn>& t) { return t->come("modify", "/a"); });
 
         co_await when_dead("back_off.hpp pause", toolbox(zk).make_back_off(), [](back_off& b) { return b.pause(); });
 

@@ -5,15 +5,19 @@
 #include <zkasio/path.hpp>
 #include <zkasio/recipe/if_exists.hpp>
 #include <zkasio/recipe/is_for_next_session.hpp>
+#include <zkasio/recipe/local_turn.hpp>
 #include <zkasio/recipe/pending.hpp>
 #include <zkasio/recipe/receipts.hpp>
 #include <zkasio/recipe/reports.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/transact/detail/unit_state.hpp>
 
+#include <chrono>
 #include <exception>
 #include <limits>
 #include <map>
+#include <optional>
+#include <string>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -62,6 +66,19 @@ struct run_end {
     kind what = kind::done;
     std::exception_ptr failed;  // null for kind::done
 };
+
+// The body of another transact() may wait for one that waits for its turn.
+constexpr std::chrono::milliseconds longest_local_turn(5000);
+
+// Where the conflict was.
+std::string path_of(const run_end& end) {
+    try {
+        if (end.failed) std::rethrow_exception(end.failed);
+    } catch (const error& e) {
+        return e.path();
+    }
+    return {};
+}
 
 run_end failed_now(run_end::kind what) { return {what, std::current_exception()}; }
 
@@ -126,6 +143,8 @@ private:
         std::optional<receipts> with;
         if (!how_.receipts().empty()) with.emplace(on, how_.receipts());
         back_off pauses = toolbox(on).make_back_off();
+        std::optional<local_turn> local;  // of the node at which the last conflict was
+        std::string node;
         for (;;) {
             run_end end = co_await run_once(on, with);
             bool enough = end.what == run_end::kind::not_our_turn;
@@ -135,9 +154,19 @@ private:
                 if (enough && how_.promote_to().empty()) co_return end;
             }
             try {
-                if (enough && !has_turn())
+                const bool goes_on = has_turn();
+                bool has_waited = false;
+                if (enough || goes_on) {
+                    local.reset();
+                } else if (std::string now = path_of(end); !local || now != node) {
+                    local.reset();  // who waits for a turn has no other one
+                    node = std::move(now);
+                    local.emplace(on, node, longest_local_turn);
+                    has_waited = co_await local->come("transact", std::string());
+                }
+                if (enough && !goes_on)
                     co_await take_turn();
-                else if (!has_turn())
+                else if (!goes_on && !has_waited)
                     co_await pauses.pause("transact", std::string());
                 co_await on.sync();
                 continue;
