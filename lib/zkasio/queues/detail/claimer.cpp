@@ -204,6 +204,7 @@ asio::awaitable<void> claimer::run(std::shared_ptr<claimer> self) {
         failed = std::current_exception();
     }
     self->serving_ = false;
+    self->refused_.tell(self->on_, self->what_->path, "");
     self->note_turn();
     if (failed) self->fail_all(failed);
     self->left();

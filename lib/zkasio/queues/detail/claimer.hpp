@@ -8,6 +8,7 @@
 #include <zkasio/queues/detail/item_list.hpp>
 #include <zkasio/queues/detail/later_items.hpp>
 #include <zkasio/queues/detail/queue_spec.hpp>
+#include <zkasio/queues/detail/refused_items.hpp>
 #include <zkasio/recipe/pending.hpp>
 #include <zkasio/recipe/receipts.hpp>
 #include <zkasio/recipe/reports.hpp>
@@ -130,6 +131,7 @@ private:
     std::deque<std::string> taken_;  // items whose take() was cancelled while they were removed: for the next take()
     std::shared_ptr<claimer> self_;  // while there are such items
     batch_limit limit_{most_claims};
+    refused_items refused_;
     watch items_watch_, claims_watch_;
     bool serving_ = false, has_warned_ = false;
     bool was_woken_ = false, has_won_ = false, has_collided_ = false;  // since the last turn, of W3

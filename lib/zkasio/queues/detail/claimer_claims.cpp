@@ -6,7 +6,6 @@
 #include <zkasio/queues/detail/directories.hpp>
 #include <zkasio/queues/detail/puts.hpp>
 #include <zkasio/recipe/if_exists.hpp>
-#include <zkasio/recipe/log_warning.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
 #include <algorithm>
@@ -82,11 +81,10 @@ asio::awaitable<void> claimer::set_aside(std::vector<read_item>& batch) {
     }
 }
 
-// The item stays where it is. Warns once, also if the item is left alone again and again.
+// The item stays where it is. Warns once of it, at the end of the round, also if it is left alone again and again.
 void claimer::leave_alone(const std::string& name, boot_clock::time_point until, const std::string& why) {
     ahead_.erase(name);
-    if (free_.refuse_until(name, until))
-        log_warning(on_, "the work_queue " + what_->path + " has an item that is not handed out: " + name + ": " + why);
+    if (free_.refuse_until(name, until)) refused_.add(name, why);
 }
 
 // W1. Whether the servers have refused the item, or the nodes that would take its place, to this client. Other nodes

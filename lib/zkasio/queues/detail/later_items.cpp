@@ -3,12 +3,11 @@
 #include <zkasio/error.hpp>
 #include <zkasio/queues/detail/directories.hpp>
 #include <zkasio/recipe/if_exists.hpp>
-#include <zkasio/recipe/log_warning.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
 #include <algorithm>
 #include <chrono>
-#include <cstddef>
+#include <iterator>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -35,6 +34,16 @@ void later_items::forget() noexcept {
 }
 
 asio::awaitable<void> later_items::move_due() {
+    try {
+        co_await move_all_due();
+    } catch (...) {
+        refused_.tell(on_, what_->path, " with a delay");
+        throw;
+    }
+    refused_.tell(on_, what_->path, " with a delay");
+}
+
+asio::awaitable<void> later_items::move_all_due() {
     back_off pauses = toolbox(on_).make_back_off();
     for (;;) {
         if (is_old_) co_await list();
@@ -78,27 +87,28 @@ asio::awaitable<void> later_items::list() {
     std::sort(items_.begin(), items_.end(), is_later);
 }
 
-// The items stay where they are. Warns once of each, also if the item is refused again and again.
+// The items, which are among the last ones, stay where they are. Warns once of each, also if it is refused again and
+// again.
 void later_items::put_off(const error& why, std::vector<later_item> refused, server_time now) {
     for (later_item& item : refused) {
-        std::erase_if(items_, [&](const later_item& i) { return i.name == item.name; });
+        const auto same = [&](const later_item& i) { return i.name == item.name; };
+        if (const auto it = std::find_if(items_.rbegin(), items_.rend(), same); it != items_.rend())
+            items_.erase(std::next(it).base());
         item.due = now + until_tried_again;
-        if (put_off_.insert_or_assign(item.name, item.due).second)
-            log_warning(on_, "the work_queue " + what_->path +
-                                 " has an item with a delay that is not handed out: " + item.name + ": " + why.what());
+        if (put_off_.insert_or_assign(item.name, item.due).second) refused_.add(item.name, why.what());
         items_.insert(std::upper_bound(items_.begin(), items_.end(), item, is_later), std::move(item));
     }
 }
 
-// Moves as many items that are due as one transaction takes, or puts off those that the servers refuse. False: another
+// Moves as many items that are due as one transaction takes, and puts off those that the servers refuse. False: another
 // client has moved or written one of them.
 asio::awaitable<bool> later_items::move_some(server_time now) {
     std::vector<std::pair<later_item, pending_data>> reads;
     for (auto it = items_.rbegin(); it != items_.rend() && it->due <= now && reads.size() < limit_.at_once(); ++it)
         reads.emplace_back(*it, toolbox(on_).start_get(join_path(what_->later, it->name)));
     transaction steps;
-    std::size_t moved = 0;
-    std::optional<error> failed;
+    std::vector<later_item> moved, refused;
+    std::optional<error> failed, why_refused;
     limit_.begin();
     for (auto& [item, asked] : reads) {
         node_data found;
@@ -106,21 +116,21 @@ asio::awaitable<bool> later_items::move_some(server_time now) {
             found = co_await asked.result();
         } catch (const error& e) {
             if (e.code() != zk_errc::no_node && e.code() != condition::retryable && !is_lasting_refusal(e)) throw;
-            failed.emplace(e);
+            (is_lasting_refusal(e) ? why_refused : failed).emplace(e);
+            if (!failed) refused.push_back(item);
         }
-        if (failed && is_lasting_refusal(*failed)) {
-            put_off(*failed, {item}, now);
-            co_return true;
-        }
-        if (failed || !limit_.takes(found.data.size())) break;
-        ++moved;
+        if (failed) break;
+        if (!refused.empty() && refused.back().name == item.name) continue;
+        if (!limit_.takes(found.data.size())) break;
+        moved.push_back(item);
         steps.remove(join_path(what_->later, item.name), found.stat.version);
         steps.create(what_->item(item.prefix), bytes(std::move(found.data)),
                      what_->of_mode(create_mode::persistent_sequential));
     }
     limit_.end();
+    if (!refused.empty()) put_off(*why_refused, std::move(refused), now);
     is_old_ = is_old_ || failed;
-    if (moved == 0) co_return false;
+    if (moved.empty()) co_return why_refused.has_value();
     failed.reset();
     try {
         co_await receipts_.apply(std::move(steps), "receive");
@@ -131,18 +141,16 @@ asio::awaitable<bool> later_items::move_some(server_time now) {
             throw;
         failed.emplace(e);
     }
-    if (failed && failed->hung_up() && moved > 1) {
+    if (failed && failed->hung_up() && moved.size() > 1) {
         limit_.was_too_large();
         co_return true;
     }
     if (failed && is_lasting_refusal(*failed)) {
-        std::vector<later_item> refused;
-        for (std::size_t i = 0; i < moved; ++i) refused.push_back(reads[i].first);
-        put_off(*failed, std::move(refused), now);
+        put_off(*failed, std::move(moved), now);
         co_return true;
     }
     if (on_.over()) co_return false;
-    if (!failed) items_.resize(items_.size() - moved);
+    if (!failed) items_.resize(items_.size() - moved.size());
     is_old_ = is_old_ || failed;
     if (failed) co_await create_directories(on_, what_);
     co_return !failed;

@@ -3,6 +3,7 @@
 #include <zkasio/queues/detail/batch_limit.hpp>
 #include <zkasio/queues/detail/due_clock.hpp>
 #include <zkasio/queues/detail/queue_spec.hpp>
+#include <zkasio/queues/detail/refused_items.hpp>
 #include <zkasio/recipe/receipts.hpp>
 #include <zkasio/session.hpp>
 #include <zkasio/watch.hpp>
@@ -30,8 +31,8 @@ public:
     later_items(session on, spec_ptr what, receipts with, std::function<void()> wake);
 
     /// *Completes when* nothing is due, as far as this session's server knows; without a request if nothing has
-    /// changed. From then on `wake` is called. An item that the servers refuse to this client stays, with a warning,
-    /// and is tried again after a pause.
+    /// changed. From then on `wake` is called. An item that the servers refuse to this client stays, with a warning
+    /// for all of them, and is tried again after a pause.
     asio::awaitable<void> move_due();
     /// Gives the watch and the timer up.
     void forget() noexcept;
@@ -39,6 +40,7 @@ public:
 private:
     static constexpr std::size_t most_moves = 32;  // in one transaction
 
+    asio::awaitable<void> move_all_due();
     asio::awaitable<void> list();
     asio::awaitable<bool> move_some(server_time now);
     void put_off(const error& why, std::vector<later_item> refused, server_time now);
@@ -50,6 +52,7 @@ private:
 
     std::vector<later_item> items_;               // the first one that is due is the last element
     std::map<std::string, server_time> put_off_;  // refused items, and when each is tried again
+    refused_items refused_;
     watch watch_;
     bool is_old_ = true;
     batch_limit limit_{most_moves};
