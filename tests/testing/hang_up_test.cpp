@@ -16,6 +16,7 @@
 #include <zkasio/locks/multi_mutex.hpp>
 #include <zkasio/locks/mutex.hpp>
 #include <zkasio/locks/semaphore.hpp>
+#include <zkasio/locks/shared_mutex.hpp>
 #include <zkasio/locks/slots.hpp>
 #include <zkasio/locks/unfair_mutex.hpp>
 #include <zkasio/membership/group.hpp>
@@ -64,6 +65,16 @@ std::vector<call> with_large_requests() {
          [](client zk) -> asio::awaitable<void> {
              const mutex lock(zk, "/l/m", mutex_options().data(large));
              const lock_guard guard = co_await lock.acquire();
+         }},
+        {"shared_mutex, a writer",
+         [](client zk) -> asio::awaitable<void> {
+             const shared_mutex lock(zk, "/l/w", shared_mutex_options().data(large));
+             const lock_guard guard = co_await lock.acquire();
+         }},
+        {"shared_mutex, a reader",
+         [](client zk) -> asio::awaitable<void> {
+             const shared_mutex lock(zk, "/l/r", shared_mutex_options().data(large));
+             const lock_guard guard = co_await lock.acquire_shared();
          }},
         {"semaphore",
          [](client zk) -> asio::awaitable<void> {

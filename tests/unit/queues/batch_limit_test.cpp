@@ -46,4 +46,22 @@ TEST_CASE("batch limit: a full transaction tells how many fit, and small ones le
     }
 }
 
+TEST_CASE("batch_limit: batches at which the servers hang up are halved") {
+    batch_limit limit(32);
+    for (std::size_t taken = 16; taken > 1; taken /= 2) {
+        limit.begin();
+        for (std::size_t i = 0; i < taken; ++i) CHECK(limit.takes(100));
+        limit.end();
+        limit.was_too_large();
+        limit.begin();
+        std::size_t n = 0;
+        while (limit.takes(100)) ++n;
+        limit.end();
+        CHECK(n == taken / 2);
+    }
+    limit.begin();
+    CHECK(limit.takes(1000));
+    CHECK_FALSE(limit.takes(1000));
+}
+
 }  // namespace batch_limit_tests

@@ -50,6 +50,12 @@ TEST_CASE("receipt_rules: R1, a refusal counts unless an earlier attempt may hav
     CHECK(next_after(failed(zk_errc::no_auth, "/r"), "/r", false) == after_failure::refused);
 }
 
+TEST_CASE("receipt_rules: R1, a transaction at which the servers hang up is not repeated before it is known") {
+    const error hung_up = error::hung_up_at("put", "/n", 5000, true);
+    CHECK(next_after(hung_up, "/r", true) == after_failure::find_out);
+    CHECK(next_after(hung_up.not_applied(), "/r", false) == after_failure::repeat);
+}
+
 TEST_CASE("receipt_rules: R2, a receipt says that its transaction was applied, or not, or nothing") {
     CHECK(read_receipt(node(3, "3"), 3, "4") == receipt_says::not_applied);
     CHECK(read_receipt(node(4, "4"), 3, "4") == receipt_says::applied);

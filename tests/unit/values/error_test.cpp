@@ -284,3 +284,30 @@ TEST_CASE("error: what cancels a body has the outcome of the body's write", "[er
     CHECK(thrown(of_body(true)) ==
           "run /l: lock lost (why; a write of the body was under way); it may or may not have been applied");
 }
+
+TEST_CASE("error: of a request at which the servers hang up", "[error]") {
+    const error lost = error::hung_up_at("put", "/q", 5000, true);
+    CHECK(lost.code() == zk_errc::connection_loss);
+    CHECK(lost.hung_up());
+    CHECK(lost.outcome_unknown());
+    CHECK(std::string(lost.what()) ==
+          "put /q: connection lost (each of 5 connections ended with this request of 5000 bytes: is it larger than the "
+          "servers' jute.maxbuffer, or a request that they do not know?); it may or may not have been applied");
+    const error none = lost.not_applied();
+    CHECK(none.hung_up());
+    CHECK_FALSE(none.outcome_unknown());
+    CHECK(std::string(none.what()) ==
+          "put /q: connection lost (each of 5 connections ended with this request of 5000 bytes, which was not applied: "
+          "is it larger than the servers' jute.maxbuffer, or a request that they do not know?)");
+    const error other = none.renamed("join", "/g");
+    CHECK(other.hung_up());
+    CHECK(other.operation() == "join");
+    CHECK(other.path() == "/g");
+    CHECK(other.hint() == none.hint());
+    const error cut(zk_errc::connection_loss, "put", "/q", "cut", true);
+    CHECK_FALSE(cut.hung_up());
+    CHECK_FALSE(cut.renamed("join", "/g").hung_up());
+    CHECK(cut.renamed("join", "/g").outcome_unknown());
+    CHECK_FALSE(cut.not_applied().outcome_unknown());
+    CHECK(cut.not_applied().hint() == "cut");
+}

@@ -276,11 +276,12 @@ void request_table::flush() {
         const std::optional<op_id> id = queue_.next(is_full, now);
         if (!id) break;
         const auto it = entries_.find(*id);
-        if (it == entries_.end() || !is_needed(*id, it->second)) continue;
+        if (it == entries_.end()) continue;
         if (issued_ > 0 && !it->second.urgent && may_be_fatal(it->second)) {  // when all others are answered
             queue_.put_back(lane_of(it->second), *id);
             break;
         }
+        if (!is_needed(*id, it->second)) continue;
         submitted = true;
         last_sent_ = now;
         full = !send(*id, it->second);

@@ -47,6 +47,7 @@ void request_table::clear() {
         if (const auto* kept = std::get_if<kept_reply_ptr>(&e.to)) (*kept)->answered.forget_calls();
     const auto gone = std::exchange(entries_, {});
     issued_ = issued_bytes_ = 0;
+    one_is_alone_ = false;
     expiring_.clear();
     check();
 }
