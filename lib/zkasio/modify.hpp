@@ -62,6 +62,8 @@ ZKASIO_EXPORT asio::awaitable<modified> modify_node(operations on, std::string p
 /// each attempt. It gets a std::optional<node_data>, nothing if there is no node, and returns the new data as a
 /// std::optional<std::string>. Nothing: the node stays as it is. A missing node is created.
 ///
+/// Of several modify() and transact() of one client that meet conflicts at a node, one at a time goes on.
+///
 /// Not fair: whoever is nearer to the servers writes first. Beside clients that write the node all the time, a far one
 /// may be late each time, without a bound: transact() and atomic_counter have promote_to() for that.
 ///

@@ -42,8 +42,8 @@ struct session_record;
 ///   - errc::not_connected: no connection in time; nothing was sent;
 ///   - zk_errc::no_node, no_auth, bad_version, ...: the server's answer;
 ///   - zk_errc::connection_loss and others that match condition::retryable: the connection was lost after sending.
-///     Operations that only read are then retried, by the client's retry policy. Writes are not:
-///     `error::outcome_unknown()` says that the write may have been applied;
+///     Operations that only read are then retried, by the client's retry policy. Writes are not: they may have been
+///     applied, as `error::outcome_unknown()` says; `error::hung_up()` says that servers hang up at the request;
 ///   - errc::session_expired, errc::client_closed, zk_errc::auth_failed: all match condition::session_ended.
 ///
 /// *Cancellation*: ends the wait at once with asio::error::operation_aborted. A request that was sent may still be

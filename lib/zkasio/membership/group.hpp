@@ -30,7 +30,7 @@ public:
     /// *Completes when* this client is in the group. If another session is in the group with this id, join() waits
     /// until that session has left or expired; it may be the session of a process that has crashed and was started
     /// again. In the parties of kazoo, several members may have the same id.
-    /// *Fails with* what persistent_node::ended() fails with; errc::invalid_argument for an id that is no name of a
+    /// *Fails with* what persistent_node::created() fails with; errc::invalid_argument for an id that is no name of a
     /// node, in any group_names, when this client is in the group with this id already, and for `data` where members
     /// have none, see has_member_data().
     /// *Cancellation*: leaves in the background.

@@ -78,7 +78,7 @@ public:
     /// number. Like state(), created() tells what was known last: the news that another client has removed the node, or
     /// that the session has expired, may be on its way. No news arrives while there is no connection, nor in a child
     /// process whose loop does not run.
-    /// *Fails with* errc::client_closed once leave() was called, else as ended().
+    /// *Fails with* errc::client_closed once leave() was called; error::hung_up(), and goes on trying; else as ended().
     /// *Cancellation* ends the wait only.
     asio::awaitable<std::string> created() const;
 
@@ -87,8 +87,8 @@ public:
     /// client has just replaced our node by one of the same version, that node gets the data.
     /// *Completes when* a server has confirmed that the node has these data, or those of a later call.
     /// *Fails with* errc::too_large at once, when a request has no room for the data; with what else set() fails with
-    /// and is not condition::retryable: the node stands as before, and all waiting calls fail; as created() when the
-    /// node ends first, with error::outcome_unknown() if the data were under way.
+    /// and is not condition::retryable, or has error::hung_up(): the node stands as before, and all waiting calls fail;
+    /// as created() when the node ends first, with error::outcome_unknown() if the data were under way.
     /// *Cancellation* ends the wait only: the data are still written.
     asio::awaitable<void> set_data(bytes data) const;
 

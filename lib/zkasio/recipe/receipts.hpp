@@ -51,7 +51,7 @@ public:
     /// outcome is unknown is repeated.
     /// *Fails with* the code of the step that was refused: nothing was applied. errc::session_expired,
     /// errc::client_closed and all other errors: error::outcome_unknown() tells whether the steps may have been
-    /// applied; with zk_errc::connection_loss, the receipt was lost as well, to an operator.
+    /// applied; zk_errc::connection_loss: error::hung_up(), or the receipt was lost as well, to an operator.
     /// *Cancellation*: see error::outcome_unknown(). @param operation the name in messages.
     asio::awaitable<committed> apply(transaction steps, std::string operation = "apply") const;
 

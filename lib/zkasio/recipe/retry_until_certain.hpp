@@ -20,8 +20,9 @@ ZKASIO_EXPORT asio::awaitable<void> run_until_certain(std::function<asio::awaita
 /// Runs `operation()`, a coroutine that may be run more than once, until its outcome is certain: again after a pause
 /// whenever it fails with condition::retryable, errc::not_connected included. For writers of recipes.
 /// *Completes when* the operation does, with its result.
-/// *Fails with* every other error of the operation, and with one with error::hung_up(); an operation that is pinned to a session fails at the latest when
-/// the session is over. error::outcome_unknown() is that of the last attempt: an earlier one may have been applied.
+/// *Fails with* every other error of the operation, and with one with error::hung_up(); an operation that is pinned to
+/// a session fails at the latest when the session is over. error::outcome_unknown() is that of the last attempt: an
+/// earlier one may have been applied.
 /// *Cancellation*: ends the attempt, or the pause.
 /// *Lifetime* of the operation: see kept_body.hpp.
 template <class Operation>

@@ -61,7 +61,9 @@ ZKASIO_EXPORT asio::awaitable<void> run_transact(std::function<asio::awaitable<v
 
 /// Reads and writes several nodes as if no other client did anything in between: runs `body(unit)`, a coroutine, and
 /// then applies all that the body has written, in one transaction, if nothing that the body has read has changed. If
-/// something has changed, which is a conflict, the body runs again, after a pause and a sync().
+/// something has changed, which is a conflict, the body runs again, after a pause and a sync(). Of several transact()
+/// and modify() of one client that meet conflicts at a node, one at a time goes on, which keeps the others waiting for
+/// at most five seconds.
 ///
 ///     const auto transfer = [&](zkasio::unit& u) -> asio::awaitable<void> {
 ///         const auto from = co_await u.get("/accounts/a");
