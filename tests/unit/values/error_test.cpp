@@ -297,8 +297,8 @@ TEST_CASE("error: of a request at which the servers hang up", "[error]") {
     CHECK(none.hung_up());
     CHECK_FALSE(none.outcome_unknown());
     CHECK(std::string(none.what()) ==
-          "put /q: connection lost (each of 5 connections ended with this request of 5000 bytes, which was not applied: "
-          "is it larger than the servers' jute.maxbuffer, or a request that they do not know?)");
+          "put /q: connection lost (each of 5 connections ended with this request of 5000 bytes, which was not "
+          "applied: is it larger than the servers' jute.maxbuffer, or a request that they do not know?)");
     const error other = none.renamed("join", "/g");
     CHECK(other.hung_up());
     CHECK(other.operation() == "join");
