@@ -118,6 +118,7 @@ asio::awaitable<Result> operations::impl::answer(operations on, command c, Taken
     co_await perform(on.core_, c, r);
     if (is_to_be_repeated(r))
         r = co_await repeated(on.core_, on.session_, on.patient_, without_quorum, w, expected, std::move(r), began);
+    if (r.hung_up_at > 0) co_await pause_after_hang_up(r);
     if (!expected || r.code != expected) throw_if_failed(r);
     if constexpr (watches) {
         Result result{take(std::move(r)), access::make<watch>(on.core_, w)};
@@ -223,6 +224,7 @@ asio::awaitable<std::vector<step_result>> operations::impl::multi(operations on,
     prepare(on, c, operation, checked.size());
     reply r;
     co_await perform(on.core_, c, r);
+    if (r.hung_up_at > 0) co_await pause_after_hang_up(r);
     co_return take_results(std::move(r), all, operation, checked.size());
 }
 

@@ -1,6 +1,8 @@
 // How often clients connect to servers that accept and hang up, in the ensemble's time, counted by the servers.
 
 #include "support/catch.hpp"
+#include "testing/steps.hpp"
+#include "support/test_client.hpp"
 #include "support/texts.hpp"
 
 #include <zkasio/client.hpp>
@@ -196,6 +198,52 @@ TEST_CASE("pace: the log names a request at which the servers hang up again and 
         stop.emit(asio::cancellation_type::terminal);
         ensemble.run_for(10s);
     }
+}
+
+// The caller of that request pauses, and not the client.
+TEST_CASE("pace: a request at which the servers hang up takes no lock from the client, and no turn from others",
+          "[pace][numbers]") {
+    for (const auto pause : {0ms, 1ms, 50ms, 300ms, 1000ms})
+        for (const auto timeout : {2s, 4s, 10s}) {
+            INFO(pause.count() << " ms between tries, session timeout " << timeout.count() << " s");
+            fake_ensemble ensemble;
+            ensemble.max_request(4096);
+            ensemble.create("/l");
+            client zk = ensemble.client(client_options("zk").session_timeout(timeout));
+            ensemble.run([&]() -> asio::awaitable<void> {
+                const mutex lock(zk, "/m");
+                const lock_guard guard = co_await lock.acquire();
+                bool over = false;
+                const auto tries = [&]() -> asio::awaitable<void> {
+                    while (!over) {
+                        const auto failed = co_await as_result(zk.create("/l/u", large));
+                        CHECK_FALSE(failed.has_value());
+                        if (pause > 0ms) co_await sleep_for(pause);
+                    }
+                };
+                int good = 0, bad = 0;
+                const auto others = [&]() -> asio::awaitable<void> {
+                    while (!over) {
+                        const auto done = co_await as_result(zk.set("/l", "x"));
+                        ++(done.has_value() ? good : bad);
+                        co_await sleep_for(1s);
+                    }
+                };
+                running first(co_await asio::this_coro::executor, tries()),
+                    second(co_await asio::this_coro::executor, others());
+                for (int i = 0; i < 120; ++i) {
+                    co_await sleep_for(1s);
+                    CHECK(guard.held());
+                }
+                over = true;
+                co_await first.code();
+                co_await second.code();
+                CAPTURE(good, bad);
+                CHECK(good > 100);
+                CHECK(bad < 15);
+                co_await zk.close();
+            });
+        }
 }
 
 TEST_CASE("pace: a flapping network is no request at which the servers hang up", "[pace]") {

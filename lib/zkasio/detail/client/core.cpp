@@ -262,13 +262,17 @@ void core::link_down() {
 void core::warn_of_useless_connections() {
     constexpr int many = connection_pacing::many;
     const bool useless = link_.useless_connections() >= many, same = requests_.ended_with_same_request() >= many;
-    if (std::exchange(warned_of_useless_connections_, useless || same) || !(useless || same)) return;
+    const bool tell_useless = useless && !warned_of_useless_connections_;
+    const bool tell_same = same && !warned_of_same_request_ && (tell_useless || !useless);
+    warned_of_useless_connections_ = useless;
+    warned_of_same_request_ = same && (warned_of_same_request_ || tell_same);
+    if (!tell_useless && !tell_same) return;
     std::string text = std::to_string(many) + " connections in a row have ended " +
                        (useless ? "before any request was answered" : "with the same request unanswered");
     if (same)
         text += (useless ? "; with the same request each time: " : ": ") + requests_.request_of_end() +
                 " (is it larger than the servers' jute.maxbuffer, or a request that they do not know?)";
-    text += "; the next ones follow at growing pauses";
+    text += same ? "; who asks again is made to pause" : "; the next ones follow at growing pauses";
     if (useless && requests_.watches() > 0)
         text += "; " + std::to_string(requests_.watches()) + " watches, with paths of " +
                 std::to_string(requests_.watched_bytes()) +

@@ -198,7 +198,7 @@ private:
     time_point timer_at_ = time_point::max();
     time_point last_turn_{};
     bool flush_scheduled_ = false;
-    bool warned_of_useless_connections_ = false;
+    bool warned_of_useless_connections_ = false, warned_of_same_request_ = false;
 
     closing closing_ = closing::no;
     bool hands_over_ = false;

@@ -23,16 +23,8 @@ connection_pacing::duration connection_pacing::pause_after_useless(double random
     return std::chrono::duration_cast<duration>(of_one / servers_ * (1 + random / 2));
 }
 
-connection_pacing::duration connection_pacing::pause_after_same_request(double random) const noexcept {
-    constexpr duration first = 50ms, at_most = 1000ms;
-    if (same_request_ < many) return duration::zero();
-    const duration base = std::min(first * (1 << std::min(same_request_ - many, 10)), at_most);
-    return std::chrono::duration_cast<duration>(base * (1 + random / 2));
-}
-
 connection_pacing::duration connection_pacing::pause(double random) const noexcept {
-    return std::max({pause_after(failed_, servers_, random), pause_after_useless(random),
-                     pause_after_same_request(random)});
+    return std::max(pause_after(failed_, servers_, random), pause_after_useless(random));
 }
 
 connection_pacing::duration connection_pacing::attempt_limit(duration session_timeout) const noexcept {

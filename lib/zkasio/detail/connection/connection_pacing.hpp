@@ -23,8 +23,9 @@ public:
     /// A connection, or a session, has ended before a server has answered a request.
     void was_useless() noexcept { ++useless_; }
     int useless() const noexcept { return useless_; }
-    /// So many connections in a row have ended with the same request, whatever else was answered on them.
-    void ended_with_same_request(int connections) noexcept { same_request_ = connections; }
+    /// The connection has ended with a request at which the servers hang up each time: the caller of that request is
+    /// made to pause, and not the client, whose leases and other requests need the connection.
+    void ended_with_known_request() noexcept { useless_ = 0; }
     static constexpr int many = 5;
     void handshake_unanswered() noexcept { ++unanswered_handshakes_; }
 
@@ -33,8 +34,7 @@ public:
 
     /// The pause before an attempt: short in the first round of the list, then ever longer, up to a second. After
     /// connections that were useless it doubles up to `longest` for each server: each of them costs the servers a
-    /// handshake, which is a write if it opens a session. After `many` that have ended with the same request it doubles
-    /// up to a second: other requests go well in between. @param random [0, 1).
+    /// handshake, which is a write if it opens a session. @param random [0, 1).
     duration pause(double random) const noexcept;
     /// The pause before a session that follows another one: none, unless several were useless in a row.
     duration pause_of_next_session(double random) const noexcept {
@@ -54,12 +54,10 @@ public:
 private:
     static duration pause_after(int failed, int servers, double random) noexcept;
     duration pause_after_useless(double random) const noexcept;
-    duration pause_after_same_request(double random) const noexcept;
 
     int servers_ = 1;
     int failed_ = 0, unanswered_handshakes_ = 0;  // since the last connection
     int useless_ = 0;                             // since the last reset
-    int same_request_ = 0;                        // as it was told
 };
 
 }  // namespace zkasio::detail

@@ -1,6 +1,16 @@
 #include <zkasio/detail/handles/throw_error.hpp>
 
+#include <zkasio/detail/base/random_engine.hpp>
+#include <zkasio/detail/connection/connection_pacing.hpp>
+
 #include <asio/error.hpp>
+#include <asio/redirect_error.hpp>
+#include <asio/steady_timer.hpp>
+#include <asio/this_coro.hpp>
+#include <asio/use_awaitable.hpp>
+
+#include <algorithm>
+#include <chrono>
 
 namespace zkasio::detail {
 
@@ -24,6 +34,20 @@ void throw_if_failed(const reply& r) {
     if (!r.code) return;
     if (!r.asked) return throw_if_failed(r, {}, {});
     throw_if_failed(r, operation_name(*r.asked), path_of(*r.asked));
+}
+
+asio::awaitable<void> pause_after_hang_up(reply& r) {
+    using std::chrono::milliseconds;
+    constexpr milliseconds first(50), longest(1000);
+    const int doublings = std::clamp(r.hung_up_times - connection_pacing::many, 0, 10);
+    const auto pause = std::min(first * (1 << doublings), longest) * (1 + jitter() / 2);
+    asio::steady_timer timer(co_await asio::this_coro::executor);
+    timer.expires_after(std::chrono::duration_cast<boot_clock::duration>(pause));
+    std::error_code cancelled;
+    co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, cancelled));
+    if (!cancelled) co_return;
+    r.hung_up_at = 0;
+    r.code = cancelled;
 }
 
 const std::shared_ptr<core>& there(const std::shared_ptr<core>& c, std::string_view operation, std::string_view path) {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -147,8 +148,11 @@ void request_table::look_for_fatal(const entry& e, reply& r) {
         const bool after_watches =
             answered_on_this_connection_ || watches_.path_bytes() + 4 * watches_.size() < e.bytes;
         if (largest_lost_.connections >= connection_pacing::many && now - largest_lost_.since >= shortest_row &&
-            is_write(*e.what) && after_watches)
+            is_write(*e.what) && after_watches) {
             r.hung_up_at = e.bytes;
+            r.hung_up_times = static_cast<std::uint8_t>(std::min(largest_lost_.connections, 255));
+            ended_with_known_request_ = true;
+        }
     } else if (!r.sent) {
         std::erase_if(fatal_, [&](const fatal_request& f) { return f.kind == kind && e.bytes >= f.bytes; });
     }
@@ -156,7 +160,7 @@ void request_table::look_for_fatal(const entry& e, reply& r) {
 
 void request_table::conclude_fatal() {
     last_lost_ = std::exchange(largest_lost_, {});
-    link_.ended_with_same_request(last_lost_.connections);
+    if (std::exchange(ended_with_known_request_, false)) link_.ended_with_known_request();
     if (last_lost_.connections == 0) return;
     std::erase_if(fatal_, [&](const fatal_request& f) { return f.kind == last_lost_.kind; });
     fatal_.push_back(last_lost_);
