@@ -258,9 +258,9 @@ std::string lock_watch::screen_text() {
 // What is shown is old without a connection, and may be old when it is of a server without a quorum (--read-only).
 std::string lock_watch::trouble() {
     const zkasio::session_state state = s_.zk.state();
-    if (state == zkasio::session_state::connected || state == zkasio::session_state::read_only) {
+    if (state == zkasio::session_state::connected) {
         unconnected_since_.reset();
-        if (!failure_.empty() || state == zkasio::session_state::connected) return failure_;
+        if (!failure_.empty() || !s_.zk.options().reads_only()) return failure_;
         return "no quorum: this is what one server has, and may be old";
     }
     const auto now = boot_clock::now();

@@ -21,7 +21,7 @@ struct connection_options {
     std::chrono::milliseconds connect_timeout{10'000};
     std::string auth_file;
     std::string tls_ca, tls_certificate, tls_key;  ///< files; through TLS if one of them is given
-    bool read_only = false;  ///< see zkasio::client_options::allow_read_only(); only for commands that only read
+    bool read_only = false;  ///< see zkasio::client_options::read_only(); only for commands that only read
     bool verbose = false;
 };
 

@@ -17,6 +17,7 @@
 #include <asio/co_spawn.hpp>
 #include <asio/io_context.hpp>
 
+#include <algorithm>
 #include <csignal>
 #include <string>
 #include <system_error>
@@ -25,9 +26,26 @@
 namespace zklock {
 namespace {
 
-asio::awaitable<void> work(session s, const task& what, int& code) {
+// Before --read-only looks for a server without a quorum, which servers are after some two seconds.
+constexpr zkasio::client_options::duration patience_with_quorum{2000};
+
+// With --read-only, and no server that has a quorum: a client of a server without one.
+asio::awaitable<zkasio::client> client_to_read_with(zkasio::client own, const connection_options& how) {
+    std::error_code failed;
+    try {
+        co_await own.connected();
+    } catch (const zkasio::error& e) {
+        failed = e.code();
+    }
+    if (failed != zkasio::errc::not_connected) co_return own;
+    co_await own.close();
+    co_return zkasio::client(own.get_executor(), client_options_of(how).read_only());
+}
+
+asio::awaitable<void> work(session s, const connection_options& how, const task& what, int& code) {
     auto body = [&](zkasio::task_scope& tasks) -> asio::awaitable<void> {
         tasks.spawn(s.signals.route(tasks));
+        if (how.read_only) s.zk = co_await client_to_read_with(s.zk, how);
         code = co_await what(s);
         tasks.cancel();
     };
@@ -39,7 +57,8 @@ asio::awaitable<void> work(session s, const task& what, int& code) {
     }
     const bool interrupted = s.signals.interrupted_by() != 0;
     if (failed && !interrupted) code = report(failed);
-    if (s.zk.stats().read_only_connections > 0) say("read from a server without a quorum: it may be old");
+    if (s.zk.options().reads_only() && s.zk.stats().connections > 0)
+        say("read from a server without a quorum: it may be old");
     const bool leaves_nodes = s.keeps_nodes && s.zk.session_now().id() != 0;  // 0: there was no session to hold any
     const zkasio::close_result end = co_await s.zk.close();
     if (end == zkasio::close_result::session_left_to_expire && leaves_nodes)
@@ -87,7 +106,7 @@ void use_tls(zkasio::client_options& o, const connection_options& how) {
 
 zkasio::client_options client_options_of(const connection_options& how) {
     zkasio::client_options o(how.servers);
-    o.session_timeout(how.session_timeout).connection_timeout(how.connect_timeout).allow_read_only(how.read_only);
+    o.session_timeout(how.session_timeout).connection_timeout(how.connect_timeout);
     for (const std::string& user : digest_credentials(how.auth_file)) o.auth("digest", user);
     use_tls(o, how);
     o.default_acl(zkasio::open_acl());  // said, so that the library does not warn: see warn_if_open()
@@ -101,10 +120,11 @@ int run_session(const connection_options& how, const task& what, bool keeps_node
     {
         asio::io_context io(1);
         signal_router signals(io.get_executor());
-        const zkasio::client_options options = client_options_of(how);
+        zkasio::client_options options = client_options_of(how);
+        if (how.read_only) options.connection_timeout(std::min(options.connection_timeout(), patience_with_quorum));
         const zkasio::client zk(io, options);
         const session s{zk, signals, killer, keeps_nodes, how.verbose, !options.auth().empty()};
-        asio::co_spawn(io, work(s, what, code), [](std::exception_ptr failed) {
+        asio::co_spawn(io, work(s, how, what, code), [](std::exception_ptr failed) {
             if (failed) std::rethrow_exception(failed);
         });
         io.run();

@@ -113,17 +113,18 @@ public:
     client_options& ephemeral_budget(std::size_t bytes) { ephemeral_budget_ = bytes; return *this; }
     /// The retry policy of operations that only read (exponential, 8 times).
     client_options& retry(retry_policy p) { retry_ = p; return *this; }
-    /// While no server with a quorum can be reached, the client reads from a server without one, if the servers are set
-    /// up for that (the Java property readonlymode.enabled=true, and localSessionsEnabled=true in their configuration);
-    /// off by default. See session_state::read_only.
+    /// Makes a client that reads from a server *without* a quorum, and does nothing else: for a program to turn to when
+    /// its own client is session_state::suspended, or cannot connect. The servers have to be set up for that (the Java
+    /// property readonlymode.enabled=true, and localSessionsEnabled=true in their configuration).
     ///
-    /// Operations of the `client` read there, and caches, streams and config_values that have nothing yet. *Such data
-    /// may be old*, also older than what this client has read before. Other operations of the client fail with
-    /// zk_errc::not_read_only at once, sync() among them; nothing was sent. All that belongs to a session, as locks,
-    /// elections and the operations of a `session` object do, is as in an outage: a read-only server proves nothing
-    /// about a session, and extends no lease. The client goes on looking for a server with a quorum, and resumes its
-    /// session there if it still lives.
-    client_options& allow_read_only(bool on = true) { read_only_ = on; return *this; }
+    /// *Such data may be old*, also older than what another client has read before. What writes, and sync(), fails with
+    /// zk_errc::not_read_only at once; nothing was sent. So do the recipes that write.
+    ///
+    /// The client has one session, which only that server knows, and which ends with the connection: at the latest when
+    /// the server has a quorum again. Then the client is session_state::expired for good, caches and streams of it
+    /// end, and client::events() tells why. Servers that have a quorum are left at once: each attempt costs them two
+    /// writes (a session, and its end), so do not keep a client that waits for the loss of the quorum.
+    client_options& read_only(bool on = true) { read_only_ = on; return *this; }
     client_options& suspension(suspension_policy p) { suspension_ = p; return *this; }
     client_options& renewal(session_renewal r) { renewal_ = r; return *this; }
     /// Presented on every connection; may be called more than once. `client`'s constructor throws for an empty scheme
@@ -192,7 +193,7 @@ public:
     duration close_timeout() const noexcept { return close_timeout_; }
     std::size_t ephemeral_budget() const noexcept { return ephemeral_budget_; }
     const retry_policy& retry() const noexcept { return retry_; }
-    bool allows_read_only() const noexcept { return read_only_; }
+    bool reads_only() const noexcept { return read_only_; }
     suspension_policy suspension() const noexcept { return suspension_; }
     session_renewal renewal() const noexcept { return renewal_; }
     const std::vector<auth_info>& auth() const noexcept { return auth_; }

@@ -107,7 +107,6 @@ struct client_stats {
     barrier_stats barriers;
     std::uint64_t connections = 0;        ///< established
     std::uint64_t connections_lost = 0;
-    std::uint64_t read_only_connections = 0;  ///< to servers without a quorum, see client_options::allow_read_only()
     std::uint64_t sessions = 0;           ///< begun or resumed
     std::uint64_t sessions_expired = 0;
     std::uint64_t repeated = 0;           ///< requests that were sent again: their connection was lost, or a server was

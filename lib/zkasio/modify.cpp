@@ -98,7 +98,7 @@ asio::awaitable<certain_write> try_write_once(receipts with, std::string path, s
 class modification {
 public:
     modification(operations on, std::string path, modify_options how)
-        : from_(toolbox(std::move(on)).of_quorum()), path_(std::move(path)), how_(std::move(how)), on_(from_) {}
+        : from_(std::move(on)), path_(std::move(path)), how_(std::move(how)), on_(from_) {}
 
     asio::awaitable<std::optional<node_data>> read(bool behind_sync) {
         for (;;) {

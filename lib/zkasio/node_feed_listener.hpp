@@ -36,9 +36,6 @@ public:
     /// There is a connection to a server that knows everything that was reported before: the listener may read. None of
     /// the listener's watches exists.
     virtual void connected() = 0;
-    /// There is no connection but to a read-only server, see client_options::allow_read_only(), whose data may be older
-    /// than what was reported before. True: the listener reads there, as after connected(), and disconnected() follows.
-    virtual bool connected_read_only() { return false; }
     /// The connection is lost, and with it all reads under way and all watches: nothing more is reported of them. Not
     /// called when closed() is.
     virtual void disconnected() = 0;

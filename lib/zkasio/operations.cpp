@@ -47,7 +47,6 @@ void operations::impl::bind(const operations& on, command& c) {
     complete_acls(c.what, *on.core_);
     c.pinned = on.session_;
     c.patient = on.patient_;
-    c.without_quorum = on.session_ ? no_quorum::waits : on.no_quorum_;
 }
 
 command operations::impl::prepared(const operations& on, request what) {
@@ -72,8 +71,8 @@ std::optional<retry_policy::duration> pause_before(const retry_policy& policy, b
 }
 
 // Sends a read again, as long as its connection is lost and the client's retry policy allows another attempt.
-asio::awaitable<reply> repeated(core_ptr core, session_record_ptr pinned, bool patient, no_quorum without_quorum,
-                                watch_ptr w, std::error_code expected, reply r, boot_clock::time_point began) {
+asio::awaitable<reply> repeated(core_ptr core, session_record_ptr pinned, bool patient, watch_ptr w,
+                                std::error_code expected, reply r, boot_clock::time_point began) {
     for (int attempt = 0; is_to_be_repeated(r); ++attempt) {
         const auto pause = pause_before(core->options().retry(), patient, attempt, began);
         if (!pause) break;
@@ -88,7 +87,6 @@ asio::awaitable<reply> repeated(core_ptr core, session_record_ptr pinned, bool p
         command again(std::move(*r.asked));
         again.pinned = pinned;
         again.patient = patient;
-        again.without_quorum = without_quorum;
         again.watch = w;
         again.expected = expected;
         again.again = true;
@@ -113,11 +111,10 @@ asio::awaitable<Result> operations::impl::answer(operations on, command c, Taken
     if constexpr (watches) c.watch = watch_by(c.what);
     const watch_ptr w = c.watch;
     const std::error_code expected = c.expected;
-    const no_quorum without_quorum = c.without_quorum;
     reply r;
     co_await perform(on.core_, c, r);
     if (is_to_be_repeated(r))
-        r = co_await repeated(on.core_, on.session_, on.patient_, without_quorum, w, expected, std::move(r), began);
+        r = co_await repeated(on.core_, on.session_, on.patient_, w, expected, std::move(r), began);
     if (r.hung_up_at > 0) co_await pause_after_hang_up(r);
     if (!expected || r.code != expected) throw_if_failed(r);
     if constexpr (watches) {

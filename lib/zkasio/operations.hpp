@@ -22,7 +22,6 @@ namespace zkasio {
 
 namespace detail {
 class core;
-enum class no_quorum : std::uint8_t;
 struct session_record;
 }  // namespace detail
 
@@ -124,7 +123,6 @@ protected:
     std::shared_ptr<detail::core> core_;
     std::shared_ptr<detail::session_record> session_;  // null: the current session
     bool patient_ = false;                             // see session::patient()
-    detail::no_quorum no_quorum_{};                    // of operations that are not bound to a session
 
 private:
     friend class toolbox;

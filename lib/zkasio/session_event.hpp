@@ -11,8 +11,6 @@ enum class session_state {
     connecting,   ///< no session yet
     connected,
     suspended,    ///< no connection; the session may live
-    read_only,    ///< as `suspended` or, without a session, as `connecting`; but operations of the client that read are
-                  ///< answered, by a server without a quorum: see client_options::allow_read_only()
     expired,      ///< the session is over; with session_renewal::automatic `connecting` follows at once
     auth_failed,  ///< a server has refused a credential; final if it is one of client_options::auth()
     closed,       ///< final
@@ -23,7 +21,6 @@ constexpr std::string_view to_string(session_state s) noexcept {
         case session_state::connecting: return "connecting";
         case session_state::connected: return "connected";
         case session_state::suspended: return "suspended";
-        case session_state::read_only: return "read_only";
         case session_state::expired: return "expired";
         case session_state::auth_failed: return "auth_failed";
         case session_state::closed: return "closed";

@@ -346,35 +346,6 @@ TEST_CASE("ephemeral budget: a node counts until it is certain that it is gone, 
     e.run(body);
 }
 
-TEST_CASE("ephemeral budget: nothing counts of what a server without a quorum refuses") {
-    fake_ensemble e;
-    const client zk = e.client(with_budget(1000).allow_read_only());
-    auto body = [&]() -> asio::awaitable<void> {
-        const create_options how = ephemeral();
-        const std::string name(500, 'n');
-        co_await zk.connected();
-        std::vector<running> all;
-        std::vector<std::error_code> told;
-        const auto one = [&]() -> asio::awaitable<void> {
-            const std::error_code code = co_await code_of(zk.create("/x" + name, "", how));
-            told.push_back(code);
-        };
-        e.lose_quorum(zk);
-        while (zk.state() == session_state::connected) co_await sleep_for(1ms);
-        all.emplace_back(e.get_executor(), one());
-        while (zk.state() != session_state::read_only) co_await sleep_for(10ms);
-        for (running& r : all) co_await r.end();
-        REQUIRE(told.size() == 1);
-        CHECK(told[0] == zk_errc::not_read_only);
-        e.let_in(zk);
-        co_await zk.connected();
-        const std::error_code code = co_await code_of(zk.create("/x" + name, "", how));
-        CHECK_FALSE(code);
-        co_await zk.close();
-    };
-    e.run(body);
-}
-
 TEST_CASE("ephemeral budget: without a limit") {
     fake_ensemble e;
     const client zk = e.client(with_budget(std::numeric_limits<std::size_t>::max()));

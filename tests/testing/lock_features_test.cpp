@@ -381,22 +381,6 @@ void default_acl_protects(const kind_of_lock& k) {
     s.e.run(eve.close());
 }
 
-void no_grant_by_a_read_only_server(const kind_of_lock& k) {
-    scene s(k, ten_seconds().allow_read_only());
-    s.e.lose_quorum(s.second);
-    s.e.run_for(5s);
-    s.take();
-    const auto got = std::make_shared<holding>();
-    const running waits(s.e.get_executor(), take_into(s.theirs, got));
-    s.e.run_for(30s);
-    CHECK_FALSE(*got);
-    CHECK(s.held->held());
-    s.held.reset();
-    s.e.let_in(s.second);
-    s.e.run_for(60s);
-    CHECK((*got || waits.ended()));
-}
-
 void cohort_beside_it(const kind_of_lock& k) {
     scene s(k);
     const contender_ptr cohort = of(cohort_mutex(s.first, "/locks/a", cohort_mutex_options().turns(10).linger(1h)));
@@ -429,7 +413,6 @@ const std::map<std::string, test_of_field> features{
     {"expiry", session_expires},
     {"watch budget", without_room_for_watches},
     {"default ACL", default_acl_protects},
-    {"read-only", no_grant_by_a_read_only_server},
     {"cohort beside it", cohort_beside_it},
 };
 
@@ -491,7 +474,6 @@ TEST_CASE("locks: a free lock is acquired without room for watches", "[lock][tab
     try_feature("watch budget");
 }
 TEST_CASE("locks: nodes have the client's default ACL", "[lock][table]") { try_feature("default ACL"); }
-TEST_CASE("locks: nobody acquires by what a read-only server tells", "[lock][table]") { try_feature("read-only"); }
 TEST_CASE("locks: beside a cohort of the same client", "[lock][table]") { try_feature("cohort beside it"); }
 
 }  // namespace lock_features_tests

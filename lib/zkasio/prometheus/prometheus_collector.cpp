@@ -101,12 +101,8 @@ void collect_requests(families& all, const client_stats& s) {
 
 void collect_sessions(families& all, const client_stats& s, session_state now) {
     all.gauge("zkasio_connected", "Whether there is a connection.", now == session_state::connected);
-    all.gauge("zkasio_read_only", "Whether there is no connection but to a read-only server.",
-              now == session_state::read_only);
     all.counter("zkasio_connections_total", "Connections that were made.", s.connections);
     all.counter("zkasio_connections_lost_total", "Connections that were lost.", s.connections_lost);
-    all.counter("zkasio_read_only_connections_total", "Connections to servers without a quorum.",
-                s.read_only_connections);
     all.counter("zkasio_sessions_total", "Sessions that were begun or resumed.", s.sessions);
     all.counter("zkasio_sessions_expired_total", "Sessions that have expired.", s.sessions_expired);
 }

@@ -25,8 +25,8 @@ namespace zkasio {
 /// - zkasio_requests_total {operation, outcome = succeeded | failed}; zkasio_request_queue_seconds and
 ///   zkasio_request_wire_seconds {operation}, histograms
 /// - zkasio_requests_pending, zkasio_requests_repeated_total, zkasio_sent_bytes_total, zkasio_received_bytes_total
-/// - zkasio_connected and zkasio_read_only (1 or 0), zkasio_connections_total, zkasio_connections_lost_total,
-///   zkasio_read_only_connections_total, zkasio_sessions_total, zkasio_sessions_expired_total
+/// - zkasio_connected (1 or 0), zkasio_connections_total, zkasio_connections_lost_total, zkasio_sessions_total,
+///   zkasio_sessions_expired_total
 /// - zkasio_watches, zkasio_watch_events_total
 /// - zkasio_lock_waits_total {outcome = granted | refused | failed}, zkasio_lock_wait_seconds and
 ///   zkasio_lock_hold_seconds, histograms; zkasio_lock_handovers_total {from = local | remote}, zkasio_locks_held,

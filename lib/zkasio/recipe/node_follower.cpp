@@ -58,12 +58,12 @@ asio::awaitable<void> follower_closed(engine_of_follower engine) {
 
 }  // namespace
 
-node_follower::node_follower(const client& zk, std::string path, node_read what, first_state first) {
+node_follower::node_follower(const client& zk, std::string path, node_read what) {
     require_path("follow", path);
     if (what == node_read::stat)
         throw error(errc::invalid_argument, "follow", path, "what can be followed are data and children");
     try {
-        engine_ = std::make_shared<detail::follow_engine>(zk, path, what, first);
+        engine_ = std::make_shared<detail::follow_engine>(zk, path, what);
         engine_->begin(zk);
     } catch (const error&) {
         rethrow_step_as("follow", path);

@@ -40,12 +40,6 @@ struct node_report {
     bool ended = false;  ///< nothing follows: mark.code is the reason
 };
 
-/// Which servers may tell a node_follower the first state that it tells; later ones are always those of a quorum.
-enum class first_state {
-    of_quorum,
-    of_any_server,  ///< a read-only server, too, whose data may be old: see client_options::allow_read_only()
-};
-
 /// Follows one node: tells its newest state on request, and waits while the caller knows that state already. The base
 /// of streams and configuration; for writers of recipes.
 ///
@@ -61,7 +55,7 @@ public:
     using listener = std::function<void(node_report)>;
 
     /// @param what node_read::data or node_read::children. @param path need not exist. Throws errc::invalid_path.
-    node_follower(const client& zk, std::string path, node_read what, first_state first = first_state::of_quorum);
+    node_follower(const client& zk, std::string path, node_read what);
     node_follower(node_follower&&) noexcept = default;
     node_follower& operator=(node_follower&& other) noexcept;
     ~node_follower();

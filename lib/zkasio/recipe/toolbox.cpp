@@ -188,12 +188,6 @@ void tell(const core_ptr& core, const Report& r) noexcept {
 
 }  // namespace
 
-operations toolbox::of_quorum() const {
-    operations on = on_;
-    on.no_quorum_ = detail::no_quorum::refuses;
-    return on;
-}
-
 void toolbox::report(const lock_wait_report& r) const noexcept { tell(on_.core_, r); }
 void toolbox::report(const lock_hold_report& r) const noexcept { tell(on_.core_, r); }
 void toolbox::report(const commit_report& r) const noexcept { tell(on_.core_, r); }

@@ -108,11 +108,6 @@ public:
     asio::awaitable<std::vector<step_result>> multi_behind(std::vector<std::string> checked, transaction steps,
                                                            std::string operation) const;
 
-    /// The same operations, whose reads are answered by servers with a quorum only: for a read that decides what is
-    /// written. While the client reads from a server without a quorum (client_options::allow_read_only()), the read
-    /// fails with zk_errc::not_read_only.
-    operations of_quorum() const;
-
     /// The ACL of a node that is created with `given`: with client_options::default_acl() in place of default_acl().
     acl completed(acl given) const;
 

@@ -157,7 +157,7 @@ public:
     /// handshake renews the session, so that it lives for as long as the client goes on connecting in time.
     void hang_up(const zkasio::client& zk);
     /// As hold_down(), but one server is left to the client: one that is cut off from the quorum, stays as it is at
-    /// this moment, and only reads. A client with client_options::allow_read_only() reads there, a few seconds later.
+    /// this moment, and only reads. A client with client_options::read_only() reads there, a few seconds later.
     /// The other servers go on with the other clients, and end the session after its timeout unless let_in() is called.
     void lose_quorum(const zkasio::client& zk);
     /// The servers end the client's session now. The client reconnects at once, and then learns of the end.

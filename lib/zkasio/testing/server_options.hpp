@@ -31,7 +31,7 @@ public:
     /// 9 or later, and addresses of 127.0.0.0/8 beyond 127.0.0.1, as Linux has them.
     server_options& partitions(bool on = true) { partitions_ = on; return *this; }
 
-    /// A server without a quorum reads, for clients with client_options::allow_read_only(). All sessions then begin as
+    /// A server without a quorum reads, for clients with client_options::read_only(). All sessions then begin as
     /// local ones, of one server, until they create an ephemeral node: one expires if its client loses that server.
     server_options& read_without_quorum(bool on = true) { read_without_quorum_ = on; return *this; }
 

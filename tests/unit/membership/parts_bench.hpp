@@ -133,7 +133,6 @@ private:
     std::int64_t id_of(const detail::session_record& s) const noexcept override { return s.session_id; }
     bool is_closing() const override { return closing; }
     void request_waits() override { ++waiting_told; }
-    detail::backend* read_only_server() const noexcept override { return nullptr; }
     void request_answered(const detail::request&, const detail::reply&, boot_clock::time_point,
                           boot_clock::time_point) override {
         ++answers_told;

@@ -44,17 +44,8 @@ void cache_engine::begin(client zk) {
 
 // ------------------------------------------------------------------------------------------------ what is told
 
-bool cache_engine::connected_read_only() {
-    if (ready_ || stopping_) return false;  // what is known is not older than what such a server knows
-    read_only_ = up_ = true;
-    sync_.connected();
-    work();
-    return true;
-}
-
 void cache_engine::connected() {
     up_ = true;
-    read_only_ = false;
     if (stopping_) return;
     sync_.connected();
     work();
@@ -199,7 +190,7 @@ void cache_engine::publish() {
     now.root = sync_.tree().root();
     now.size = sync_.tree().size();
     now.ready = true;
-    now.current = sync_.current() && !read_only_;
+    now.current = sync_.current();
     board_->publish(std::move(now), sync_.take_deltas());
 }
 

@@ -37,7 +37,6 @@ public:
 
 private:
     void connected() override;
-    bool connected_read_only() override;
     void disconnected() override;
     void closed(std::error_code why) override;
     void answered(node_read what, const std::string& path, std::error_code code, node_answer answer) override;
@@ -78,7 +77,6 @@ private:
     // A look at refused nodes is to come (C9): after any pause, and after a short one.
     bool pausing_before_refused_ = false, looks_soon_ = false;
     bool refused_round_over_ = true;
-    bool read_only_ = false;  // `sync_` reads from a read-only server
     bool up_ = false, ready_ = false, publishing_ = false, pausing_ = false;
     bool deciding_ = false;  // a call of `sync_` is running, which may call a user's filter
 

@@ -19,7 +19,7 @@ std::string checked_path(const std::string& name, std::string path) {
 
 node_follower follower_of(const client& zk, const std::string& name, const std::string& path, node_read what) {
     try {
-        return {zk, path, what, first_state::of_any_server};
+        return {zk, path, what};
     } catch (const error&) {
         rethrow_step_as(name, path);
     }

@@ -21,7 +21,7 @@ config_core::config_core(const client& zk, std::string path, value_parser parse,
       path_(std::move(path)),
       parse_(std::move(parse)),
       fallback_(std::move(fallback)),
-      follower_(zk, path_, node_read::data, first_state::of_any_server),
+      follower_(zk, path_, node_read::data),
       latest_(nothing_yet(fallback_)),
       change_(zk, mutex_) {}
 

@@ -45,8 +45,7 @@ core::core(asio::any_io_executor executor, client_options options, backend_facto
       work_(waits_),
       events_(waits_),
       auth_(options_.auth()),
-      link_(*this, strand_, options_, factory, log_),
-      read_only_(*this, strand_, options_, std::move(factory), log_),
+      link_(*this, strand_, options_, std::move(factory), log_),
       sessions_(options_, link_, events_, log_, telemetry_),
       requests_(*this, link_, waits_, auth_, options_, log_, telemetry_),
       holds_(*this, link_, requests_, waits_, options_, log_),
@@ -68,7 +67,6 @@ void core::start() {
     };
     shutdown_->add(this, {let_go, forked});
     link_.start(shutdown_->reactor());
-    read_only_.start(shutdown_->reactor());
     sessions_.publish(session_state::connecting, "connecting to " + options_.servers());
     last_turn_ = clock::now();
     link_.resolve();
@@ -118,7 +116,6 @@ void core::add_hold(const hold_ptr& h) {
 std::error_code core::set_servers(server_list servers) {
     if (forked()) return errc::forked;
     if (closing_ != closing::no) return errc::client_closed;
-    read_only_.set_servers(servers);
     link_.set_servers(std::move(servers));
     if (wants_connection()) link_.resolve();
     return {};
@@ -187,7 +184,7 @@ bool core::session_lives() const {
 }
 
 void core::request_waits() {
-    if (link_.connected() || read_only_.is_up())
+    if (link_.connected())
         schedule_flush();
     else
         rearm_timer(clock::now());
@@ -237,7 +234,6 @@ void core::link_up() {
     const time_point now = clock::now();
     telemetry_.counters.connections.add();
     requests_.connected(link_.backend().traits(), now);
-    read_only_.stop();  // reads under way there are sent again
     sessions_.connected(now);
     requests_.ephemerals().connected(id_of(*sessions_.current()));
     holds_.lease_changed(*sessions_.current());
@@ -281,36 +277,6 @@ void core::warn_of_useless_connections() {
     log_.warn(text, {{"reason", link_.last_failure()}});
 }
 
-// ------------------------------------------------------------------------------------------- a read-only server
-
-bool core::wants_read_only() {
-    if (!options_.allows_read_only() || link_.connected()) return false;
-    const bool is_open = closing_ == closing::no && !forked() && !sessions_.is_final();
-    return is_open && (read_only_.is_up() || link_.has_failed_everywhere());
-}
-
-detail::backend* core::read_only_server() const noexcept {
-    return read_only_.is_up() && !link_.connected() ? &read_only_.backend() : nullptr;
-}
-
-void core::on_ready_read_only(bool readable, bool writable) {
-    if (left_behind()) return;
-    begin_turn(clock::now());
-    read_only_.process(readable, writable);
-    drive();
-}
-
-void core::read_only_up() noexcept {
-    telemetry_.counters.read_only_connections.add();
-    sessions_.read_only_up(read_only_.backend().current_server());
-    requests_.read_only_up();
-}
-
-void core::read_only_down() noexcept {
-    requests_.read_only_down();
-    if (!link_.connected()) sessions_.read_only_down();
-}
-
 // -------------------------------------------------------------------------------------------------------- turns
 
 void core::begin_turn(time_point now) {
@@ -349,7 +315,6 @@ void core::flush_turn() {
     if (closing_ != closing::goodbye) {
         link_.read_if_late(now);
         requests_.flush();
-        requests_.flush_read_only();
     }
     drive();
 }
@@ -378,7 +343,6 @@ void core::on_timer() {
     timer_at_ = time_point::max();
     if (closing_ != closing::no && now >= close_deadline_) return continue_close();
     link_.on_time(now);
-    read_only_.on_time(now);
     requests_.on_time(now);
     if (closing_ != closing::goodbye) link_.read_what_has_come();
     link_.give_up_attempt(now);
@@ -396,25 +360,21 @@ void core::drive() {
     holds_.check_lease(now);  // before unread answers are trusted
     if (closing_ != closing::goodbye) link_.read_if_late(now);
     if (sessions_.is_ending()) end_session();
-    if (!link_.is_open() || closing_ == closing::done) {
-        read_only_.pump(now);
-        return rearm_timer(now);
-    }
+    if (!link_.is_open() || closing_ == closing::done) return rearm_timer(now);
     if (closing_ == closing::goodbye) {
         link_.rearm_goodbye();
         return rearm_timer(now);
     }
     link_.pump(now);
     if (sessions_.is_ending()) return drive();
-    read_only_.pump(now);
     rearm_timer(now);
 }
 
 // -------------------------------------------------------------------------------------------------------- timer
 
 core::time_point core::due(time_point now) {
-    return std::min({link_.due(), read_only_.due(), close_deadline_, requests_.due(now), holds_.due(now),
-                     sessions_.presumed_expiry()});
+    return std::min(
+        {link_.due(), close_deadline_, requests_.due(now), holds_.due(now), sessions_.presumed_expiry()});
 }
 
 // One timer for everything. The timer is set again only if something is due earlier than the timer would fire. If the

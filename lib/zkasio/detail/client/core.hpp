@@ -5,7 +5,6 @@
 #include <zkasio/detail/base/shutdown_service.hpp>
 #include <zkasio/detail/client/background_tasks.hpp>
 #include <zkasio/detail/connection/link.hpp>
-#include <zkasio/detail/connection/read_only_link.hpp>
 #include <zkasio/detail/requests/background_work.hpp>
 #include <zkasio/detail/requests/request_table.hpp>
 #include <zkasio/detail/requests/wait_table.hpp>
@@ -38,17 +37,13 @@ struct node_search;
 /// All members are for the strand only, except those that say otherwise. core.cpp: turns; core_end.cpp: ends.
 class core final : public std::enable_shared_from_this<core>,
                    private link::owner,
-                   private read_only_link::owner,
                    private request_table::owner,
                    private hold_keeper::owner {
 public:
     /// Throws zkasio::error for options that make no sense.
     core(asio::any_io_executor executor, client_options options, backend_factory factory);
     /// Ends the backend while all parts still exist: the backend may call its listener when it ends.
-    ~core() {
-        read_only_.retire();
-        link_.retire();
-    }
+    ~core() { link_.retire(); }
 
     // ------------------------------------------------------------------------------------- from any thread
     const strand_type& strand() const noexcept { return strand_; }
@@ -135,15 +130,7 @@ private:
     void on_node_event(node_event e, std::string_view path) noexcept override { requests_.node_event(e, path); }
     void on_log(std::string_view line) noexcept override { log_library(line); }
 
-    // read_only_link::owner
-    bool wants_read_only() override;
-    std::vector<add_auth_request> credentials() const override { return auth_.requests(); }
-    void on_ready_read_only(bool readable, bool writable) override;
-    void read_only_up() noexcept override;
-    void read_only_down() noexcept override;
-
     // request_table::owner, hold_keeper::owner
-    detail::backend* read_only_server() const noexcept override;
     std::error_code refusal(const session_record* pinned) const override;
     bool session_lives() const override;
     const session_record_ptr& current_session() const override { return sessions_.current(); }
@@ -187,7 +174,6 @@ private:
     event_feed events_;
     auth_list auth_;
     link link_;
-    read_only_link read_only_;
     session_keeper sessions_;
     request_table requests_;
     hold_keeper holds_;

@@ -18,7 +18,8 @@ void core::end_session() {
     // A refused credential of add_auth() is not presented again; one of the options would be refused for ever.
     const bool may_be_new = std::exchange(auth_.unconfirmed, 0) > 0;
     const bool final = refused && !may_be_new;
-    const bool renew = !final && options_.renewal() == session_renewal::automatic && closing_ == closing::no;
+    const bool may_renew = options_.renewal() == session_renewal::automatic && !options_.reads_only();
+    const bool renew = !final && may_renew && closing_ == closing::no;
     sessions_.current()->over.store(true, std::memory_order_release);
     link_.retire();
     // Before any callback: one of them may make the link open its backend.
@@ -31,7 +32,6 @@ void core::end_session() {
     sessions_.publish(refused ? session_state::auth_failed : session_state::expired, std::move(reason),
                       ended->session_id);
     if (renew) sessions_.publish(session_state::connecting, "opening a new session");
-    if (renew && read_only_.is_up()) sessions_.read_only_up(read_only_.backend().current_server());
 
     holds_.end_all(*ended, loss_reason::session_expired);
     requests_.end_watches(code);
@@ -40,7 +40,6 @@ void core::end_session() {
     end_locals(*ended, code);
     if (renew) {
         requests_.feeds_disconnected();
-        if (read_only_.is_up()) requests_.read_only_up();
         link_.resolve();
     } else {
         requests_.feeds().closed(code);
@@ -132,7 +131,6 @@ void core::finish_close(close_result how) {
     if (hands_over_) how = close_result::session_left_to_expire;
     const bool given_up = how == close_result::confirmed && one_left;
     close_result_ = given_up ? close_result::session_left_to_expire : how;
-    read_only_.retire();
     link_.retire();
     sessions_.publish(session_state::closed, hands_over_ ? "closed; the session is left to whoever resumes it"
                                              : given_up  ? "closed; an earlier session was left to expire"
@@ -168,7 +166,6 @@ bool core::left_behind() {
     closing_ = closing::done;
     work_.end_all(errc::forked);
     link_.stop_resolving();
-    read_only_.retire();
     link_.retire();
     session_record& s = *sessions_.current();
     s.over_why = loss_reason::forked;

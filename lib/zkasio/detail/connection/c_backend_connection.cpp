@@ -276,8 +276,7 @@ drain_result c_backend::process(bool readable, bool writable) {
 
 // The library must not learn that the server is read-only: in ZOO_READONLY_STATE it looks for other servers by blocking
 // calls of its own, and completes requests without an answer as if they had succeeded. So it gets the answer with the
-// last byte, the flag, cleared, through a socket pair that is behind its descriptor for this one call. Here the link
-// looks for other servers, see read_only_link.
+// last byte, the flag, cleared, through a socket pair that is behind its descriptor for this one call.
 void c_backend::accept_read_only() {
     std::array<char, longest_handshake_bytes> answer{};
     std::array<int, 2> pair{-1, -1};

@@ -80,10 +80,6 @@ public:
     /// An answered handshake was sent at this time, or later.
     time_point attempt_began() const noexcept { return attempt_began_; }
     const std::string& last_failure() const noexcept { return last_failure_; }
-    /// Since the last connection, as many attempts have failed as there are servers.
-    bool has_failed_everywhere() const noexcept {
-        return failed_attempts_ > 0 && failed_attempts_ >= endpoints_.size();
-    }
     std::string why_not_connected() const;
 
     // ------------------------------------------------------------------------------------------- told by the owner

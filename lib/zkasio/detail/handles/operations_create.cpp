@@ -245,7 +245,6 @@ asio::awaitable<std::multimap<std::string, std::string>> operations::impl::find_
 }
 
 asio::awaitable<std::optional<node_stat>> operations::impl::certain_stat(operations on, std::string path) {
-    on.no_quorum_ = no_quorum::waits;
     back_off pauses = access::make<back_off>(on.core_);
     for (;;) {
         try {

@@ -147,7 +147,6 @@ kept_reply_ptr operations::impl::ensure_removed(const operations& on, std::strin
 asio::awaitable<void> operations::impl::remove_recursive(operations on, std::string path) {
     command checked(remove_request{path, any_version});
     prepare(on, checked, "remove_recursive");
-    on.no_quorum_ = no_quorum::refuses;  // to a read-only server, the node may seem to be gone already
     for (int round = 0;; ++round) {
         tree t = co_await list_tree(on, path);
         const std::string unlisted = std::move(t.unlisted);

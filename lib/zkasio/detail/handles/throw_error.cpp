@@ -24,7 +24,7 @@ void throw_if_failed(const reply& r, std::string_view operation, std::string_vie
     if (operation == "create" && r.code == zk_errc::no_node && hint.empty())
         hint = "the parent does not exist: create it, or ask for create_options::parents()";
     if (r.code == zk_errc::not_read_only)
-        hint = r.data.empty() ? std::string_view("wait for client::connected()") : std::string_view(r.data);
+        hint = "a client with client_options::read_only() only reads: use one without it";
     if (r.code == zk_errc::no_auth) hint = "the ACL does not allow it to this client: see get_acl() and add_auth()";
     if (r.code == zk_errc::invalid_acl) hint = "an unknown scheme, a malformed id, or auth: without add_auth()";
     throw error(r.code, operation, path, hint, r.sent);

@@ -11,13 +11,6 @@
 
 namespace zkasio::detail {
 
-/// What happens to a request while only a read-only server is connected.
-enum class no_quorum : std::uint8_t {
-    reads,    ///< a read is answered by that server, any other request is refused
-    refuses,  ///< the request is refused: its answer would lead to a decision that only a quorum can confirm
-    waits,    ///< as without any connection
-};
-
 struct session_record;
 using session_record_ptr = std::shared_ptr<session_record>;
 
@@ -37,7 +30,6 @@ struct command {
     bool patient = false;       ///< see session::patient()
     bool begun = false;  ///< the operation has had an effect: a total cancellation does not take this write back
     bool of_contender = false;  ///< the create of a node that only waits in the queue of a lock, see ephemeral_budget
-    no_quorum without_quorum = no_quorum::waits;
     std::uint64_t connection = 0;  ///< of a node_feed: sent on this connection or not at all; 0: on any
 };
 

@@ -14,7 +14,6 @@ watch_kind kind_of(node_read what) noexcept {
 void node_feeds::add(const feed_ptr& f) { by_root_.emplace(f->root, f); }
 
 void node_feeds::tell(const feed_ptr& f) {
-    if (read_only_) return tell_read_only(f);
     if (!up_ || std::exchange(f->up, true)) return;
     call(f, [](node_feed_listener& to) { to.connected(); });
 }
@@ -53,31 +52,15 @@ std::vector<feed_ptr> node_feeds::above(std::string_view path) const {
     return found;
 }
 
-void node_feeds::tell_read_only(const feed_ptr& f) {
-    if (f->up) return;
-    call(f, [&](node_feed_listener& to) {
-        f->up = true;  // the listener may read at once
-        f->up = to.connected_read_only();
-    });
-}
-
-void node_feeds::connected_read_only() {
-    read_only_ = true;
-    ++connection_;
-    for (const feed_ptr& f : all()) tell_read_only(f);
-}
-
 void node_feeds::connected() {
     up_ = true;
-    read_only_ = false;
     ++connection_;
     for (const feed_ptr& f : all()) tell(f);
 }
 
 void node_feeds::disconnected(const std::function<void(const std::string& path, watch_kind kind)>& forget) {
     ++connection_;
-    const bool was_read_only = std::exchange(read_only_, false);
-    if (!std::exchange(up_, false) && !was_read_only) return;
+    if (!std::exchange(up_, false)) return;
     for (const feed_ptr& f : all()) {
         if (!std::exchange(f->up, false)) continue;
         call(f, [&](node_feed_listener& from) {
@@ -88,7 +71,7 @@ void node_feeds::disconnected(const std::function<void(const std::string& path, 
 }
 
 void node_feeds::closed(std::error_code why) {
-    up_ = read_only_ = false;
+    up_ = false;
     ++connection_;
     const std::vector<feed_ptr> told = all();
     by_root_.clear();

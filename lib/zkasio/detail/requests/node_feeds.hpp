@@ -46,8 +46,6 @@ public:
     std::uint64_t connection() const noexcept { return connection_; }
 
     void connected();
-    /// Only a read-only server is connected: feeds decide whether they read there.
-    void connected_read_only();
     /// @param forget called for each watch that the feeds had on the connection.
     void disconnected(const std::function<void(const std::string& path, watch_kind kind)>& forget);
     void closed(std::error_code why);
@@ -66,12 +64,11 @@ public:
 private:
     std::vector<feed_ptr> all() const;
     std::vector<feed_ptr> above(std::string_view path) const;
-    void tell_read_only(const feed_ptr& f);
     void call(const feed_ptr& f, const std::function<void(node_feed_listener&)>& what) const;
 
     const logger& log_;
     std::multimap<std::string, feed_ptr, std::less<>> by_root_;
-    bool up_ = false, read_only_ = false;
+    bool up_ = false;
     std::uint64_t connection_ = 0;
 };
 

@@ -61,9 +61,26 @@ void request_table::wait_connected(op_id id, request_receiver to) {
     enqueue(id, e);
 }
 
+namespace {
+
+bool changes_or_needs_quorum(const request& r) {
+    return is_write(r) || std::holds_alternative<sync_request>(r);
+}
+
+}  // namespace
+
+// Here and not by the server: so it is certain that nothing was done.
+void request_table::refuse_read_only(op_id id) {
+    auto node = entries_.extract(id);
+    reply r;
+    r.code = zk_errc::not_read_only;
+    finish(std::move(node.mapped()), std::move(r), clock::now());
+    drop(std::move(node));
+}
+
 void request_table::enqueue(op_id id, entry& e) {
     if (const std::error_code refused = owner_.refusal(e.pinned.get())) return fail(id, refused);
-    if (owner_.read_only_server() && is_refused_read_only(e)) return refuse_read_only(id);
+    if (options_.reads_only() && e.what && changes_or_needs_quorum(*e.what)) return refuse_read_only(id);
     if (e.what && !take_room(e)) return fail(id, errc::too_many_ephemerals);
     queue_.push(lane_of(e), id);
     if (!link_.connected() && may_expire(e)) expiring_.push_back(id);
@@ -99,7 +116,6 @@ request_table::entry& request_table::insert(op_id id, time_point now, command&& 
     e.pinned = std::move(c.pinned);
     e.patient = c.patient;
     e.begun = c.begun;
-    e.without_quorum = c.without_quorum;
     e.watch = std::move(c.watch);
     e.expected = c.expected;
     e.connection = c.connection;
@@ -190,7 +206,7 @@ bool request_table::is_alone(const command& c) const {
     const bool simple =
         !c.watch && !std::holds_alternative<add_auth_request>(c.what) && !std::holds_alternative<multi_request>(c.what);
     return link_.connected() && answered_on_this_connection_ && queue_.empty() && issued_ == 0 && simple &&
-           encoded_size(c.what) + link_.chroot().size() <= small && ephemerals_.has_room_for(small) &&
+           !options_.reads_only() && encoded_size(c.what) + link_.chroot().size() <= small && ephemerals_.has_room_for(small) &&
            !owner_.refusal(c.pinned.get());
 }
 

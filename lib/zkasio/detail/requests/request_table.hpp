@@ -56,8 +56,6 @@ public:
         virtual void request_waits() = 0;
         /// The backend has answered a request that was sent at that time.
         virtual void request_answered(const request& what, const reply& r, time_point sent, time_point now) = 0;
-        /// The backend of a read-only server that is connected while the link is not; null: none.
-        virtual backend* read_only_server() const noexcept = 0;
         /// Calls `f` in a turn of its own.
         virtual void later(std::function<void()> f) = 0;
         /// Requests with repeat::until_certain are pieces of this work.
@@ -126,13 +124,6 @@ public:
     void on_time(time_point now);
     time_point due(time_point now);
 
-    // ------------------------------------------------------------------------------------------ a read-only server
-    /// owner::read_only_server() has changed. Requests that a read-only server refuses end.
-    void read_only_up();
-    void read_only_down();
-    /// Hands reads to the read-only server, if there is one.
-    void flush_read_only();
-
     // --------------------------------------------------------------------------------------------- from the backend
     void answered(op_id id, reply&& r);
     void node_event(node_event e, std::string_view path);
@@ -200,13 +191,6 @@ private:
         queued_again,  ///< in queue_, and sent before
     };
     using internal_receiver = std::function<void(reply&&)>;
-    /// A node as a read has shown it, as far as a watch of that read depends on it.
-    struct seen_node {
-        bool exists = false;
-        std::int64_t czxid = 0, zxid = 0;  // zxid: of the last change that the watch is about
-        friend bool operator==(const seen_node&, const seen_node&) = default;
-    };
-    static seen_node seen_in(const reply& r, watch_kind kind);
     struct entry {
         /// None (the caller has left), an awaiting coroutine, a reply kept for a later caller, or the library itself.
         std::variant<std::monostate, request_receiver, kept_reply_ptr, internal_receiver> to;
@@ -225,8 +209,6 @@ private:
         bool unconfirmed = false;  // counted in auth_list::unconfirmed
         bool patient = false;      // see session::patient()
         bool begun = false;        // see command::begun
-        no_quorum without_quorum = no_quorum::waits;
-        bool by_read_only = false;  // under way to a read-only server, or answered by it
         bool alone = false;         // under way, and nothing else is sent until it is answered
     };
     /// A request at which a server has hung up, perhaps.
@@ -238,12 +220,6 @@ private:
     };
     using entries = std::unordered_map<op_id, entry>;
     static send_queue::lane lane_of(const entry& e) noexcept;
-    bool goes_to_read_only(const entry& e) const;
-    bool is_refused_read_only(const entry& e) const;
-    void refuse_read_only(op_id id);
-    void answered_read_only(entry& e, const reply& r);
-    void look_at_unset_watches();
-    void look_at(const std::string& path, watch_kind kind, const seen_node& seen);
     static bool is_abandoned(const entry& e) noexcept { return std::holds_alternative<std::monostate>(e.to); }
     bool may_expire(const entry& e) const noexcept;
 
@@ -280,6 +256,7 @@ private:
     bool confirm_watch_removal(const std::string& path, watch_kind kind);
     void send_watch_removal(const std::string& path, watch_kind kind);
     void forget_queued_removals();
+    void refuse_read_only(op_id id);
 
     owner& owner_;
     link& link_;
@@ -320,9 +297,6 @@ private:
     std::size_t questions_asked_ = 0;  // not answered yet
     time_point no_search_before_{};
     bool room_is_told_ = false;  // tell_room() has asked for a turn
-    // Watches that were asked for with reads of a read-only server, and what those reads have shown. No server has set
-    // these watches: the next connection compares, and sets them.
-    std::map<std::pair<std::string, watch_kind>, seen_node> unset_watches_;
 };
 
 }  // namespace zkasio::detail

@@ -72,11 +72,6 @@ void request_table::answered(op_id id, reply&& r) {
     if (node.empty()) return;
     entry& e = node.mapped();
     no_longer_issued(e);
-    if (e.by_read_only) {
-        answered_read_only(e, r);
-        finish(std::move(e), std::move(r), clock::now());
-        return drop(std::move(node));
-    }
     answered_on_this_connection_ = answered_on_this_connection_ || !r.sent;
     if (r.sent || !fatal_.empty()) look_for_fatal(e, r);
     ahead_of_answers_ = ahead_of_answers_ && r.sent;

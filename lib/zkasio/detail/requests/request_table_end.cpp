@@ -41,7 +41,6 @@ void request_table::clear() {
     watches_.clear();
     feeds_.clear();
     ephemerals_.clear();
-    unset_watches_.clear();
     // A function given to `answered` may keep alive the object that waits for it.
     for (auto& [id, e] : entries_)
         if (const auto* kept = std::get_if<kept_reply_ptr>(&e.to)) (*kept)->answered.forget_calls();

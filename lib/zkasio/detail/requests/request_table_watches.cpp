@@ -59,7 +59,6 @@ void request_table::send_watch_removal(const std::string& path, watch_kind kind)
 
 void request_table::leave_watch(const watch_ptr& w) {
     if (watches_.leave(*w)) send_watch_removal(w->path, watches_.server_kind(w->kind));
-    if (!unset_watches_.empty() && !watches_.wanted(w->path, w->kind)) unset_watches_.erase({w->path, w->kind});
 }
 
 void request_table::node_event(detail::node_event e, std::string_view path) {
@@ -74,7 +73,6 @@ void request_table::node_event(detail::node_event e, std::string_view path) {
 }
 
 void request_table::end_watches(std::error_code code) {
-    unset_watches_.clear();
     for (const watch_ptr& w : watches_.clear()) waits_.fire(w->fired, code);
 }
 
@@ -92,10 +90,8 @@ void request_table::add_feed(const feed_ptr& f) {
 }
 
 void request_table::read_for(const feed_ptr& to, node_read what, std::string path) {
-    const bool by_read_only = !link_.connected() && owner_.read_only_server();
-    if (!link_.connected() && !by_read_only) return;
+    if (!link_.connected()) return;
     command c;
-    if (by_read_only) c.without_quorum = no_quorum::reads;
     switch (what) {
         case node_read::data: c.what = get_request{path, true}; break;
         case node_read::stat: c.what = exists_request{path, true}; break;
@@ -154,7 +150,6 @@ void request_table::forget_queued_removals() {
 // known. Within a session, servers ensure this themselves up to the last answer; before 3.9 they do not count events. A
 // server may delay the sync() and not the reads behind it: so the reads wait for the answer to the sync().
 void request_table::feeds_connected() {
-    look_at_unset_watches();
     const std::int64_t session = owner_.id_of(*owner_.current_session());
     const bool may_lag = synced_session_ != 0 && (synced_session_ != session || ahead_of_answers_);
     if (!may_lag || feeds_.empty()) {

@@ -108,11 +108,6 @@ void watch_registry::left_standing(const std::string& path, watch_kind kind) {
     if (it != entries_.end()) it->second.removing = false;
 }
 
-void watch_registry::feed_reads_lost() noexcept {
-    feed_reads_ = 0;
-    kept_.clear();
-}
-
 std::vector<std::pair<std::string, watch_kind>> watch_registry::end_connection() {
     feed_reads_ = 0;
     std::vector<key> gone;

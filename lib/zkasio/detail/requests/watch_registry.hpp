@@ -87,8 +87,6 @@ public:
 
     /// A feed asks for a read that will set a watch.
     void feed_reads() noexcept { ++feed_reads_; }
-    /// The reads for feeds will not be answered, and no server holds a watch.
-    void feed_reads_lost() noexcept;
     /// The read was answered. True: since feed_reads() a watch was kept for a feed, perhaps for the sake of this read.
     /// If the read has not set the watch, the caller calls left_by_feed().
     bool feed_answered(const std::string& path, watch_kind kind);

@@ -19,6 +19,9 @@ session_keeper::session_keeper(const client_options& options, link& l, event_fee
     : options_(options), link_(l), events_(events), log_(log), telemetry_(t) {
     const session_credentials* c = options.resume();
     if (!c) return;
+    if (options.reads_only())
+        throw error(errc::invalid_argument, "client options", {},
+                    "no read-only server knows the session that is to be resumed: read_only() without resume()");
     if (c->id() == 0 || c->password().size() != 16)
         throw error(errc::invalid_argument, "client options", {},
                     "resume() needs a session id and its password of 16 bytes");
@@ -37,6 +40,7 @@ bool session_keeper::is_final() const noexcept {
 
 open_params session_keeper::to_open(const auth_list& auth) const {
     open_params p;
+    p.read_only = options_.reads_only();
     if (resume_) {
         p.session_id = resume_->id();
         p.session_password = resume_->password();
@@ -90,16 +94,9 @@ void session_keeper::disconnected(time_point now) {
     forget_given_up(now);
     const std::string& why = link_.last_failure();
     publish(session_state::suspended, why.empty() ? "connection lost" : "connection lost: " + why);
-}
-
-void session_keeper::read_only_up(const std::string& server) {
-    publish(session_state::read_only, server + " has no quorum, and only reads");
-}
-
-void session_keeper::read_only_down() {
-    if (state() != session_state::read_only) return;
-    const bool begun = record_->session_id != 0;
-    publish(begun ? session_state::suspended : session_state::connecting, "the read-only server is gone");
+    // No other server knows the session, and this one closes its connections when it has a quorum.
+    if (options_.reads_only())
+        ending_ = {errc::session_expired, "a session with a read-only server ends with its connection"};
 }
 
 void session_keeper::expired() {

@@ -44,9 +44,6 @@ public:
     void connected(time_point now);
     void publish_connected();  ///< when the lease is known
     void disconnected(time_point now);
-    /// A read-only server is connected, while the link is not. Nothing is known of the session.
-    void read_only_up(const std::string& server);
-    void read_only_down();
     void expired();
     void refused(const auth_list& auth);
     /// Only a server can say that a session has expired. Without a connection (fact 26), the session is presumed

@@ -124,7 +124,6 @@ client_stats statistics::get() const {
                   barriers_.inside.get(),  barriers_.enters.get(), barriers_.leaves.get()};
     s.connections = connections.get();
     s.connections_lost = connections_lost.get();
-    s.read_only_connections = read_only_connections.get();
     s.sessions = sessions.get();
     s.sessions_expired = sessions_expired_.get();
     s.repeated = repeated.get();

@@ -55,7 +55,7 @@ public:
     void ended(const lock_stop_report& r) noexcept;
     void happened(session_state s) noexcept;
 
-    counter connections, connections_lost, read_only_connections, sessions, repeated, watch_events, watches, pending,
+    counter connections, connections_lost, sessions, repeated, watch_events, watches, pending,
         bytes_sent, bytes_received, reports_dropped;
 
     client_stats get() const;

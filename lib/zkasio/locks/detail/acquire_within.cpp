@@ -16,7 +16,7 @@ asio::awaitable<std::optional<lock_guard>> acquire_within(client zk, std::string
     if (limit.negative()) throw error(errc::invalid_argument, operation, path, "a time limit is not negative");
     if (limit.end() <= boot_clock::now()) {
         const session_state now = zk.state();
-        if (now == session_state::connecting || now == session_state::suspended || now == session_state::read_only) {
+        if (now == session_state::connecting || now == session_state::suspended) {
             co_await yield_turn();
             throw error(errc::not_connected, operation, path,
                         "there is no connection to " + zk.options().servers() + ", and no time to wait for one");

@@ -25,12 +25,11 @@ node_report replaced_report() {
 
 }  // namespace
 
-follow_engine::follow_engine(const client& zk, std::string path, node_read what, first_state first)
+follow_engine::follow_engine(const client& zk, std::string path, node_read what)
     : on_(zk),
       strand_(zk.get_executor()),
       path_(std::move(path)),
       what_(what),
-      first_(first),
       stopped_(toolbox(zk).make_one_shot_event()),
       rules_(what),
       pauses_(toolbox(zk).make_back_off()),
@@ -73,17 +72,8 @@ void follow_engine::forget(awaited_report_ptr who) noexcept {
 
 // ------------------------------------------------------------------------------------------------ what is told
 
-bool follow_engine::connected_read_only() {
-    if (first_ == first_state::of_quorum || stopping_) return false;
-    up_ = true;
-    rules_.connected();
-    work();
-    return true;
-}
-
 void follow_engine::connected() {
     up_ = true;
-    first_ = first_state::of_quorum;
     if (stopping_) return;
     rules_.connected();
     work();
@@ -111,7 +101,6 @@ void follow_engine::answered(node_read what, const std::string&, std::error_code
         to_leave = to_leave || watched;
         return;
     }
-    first_ = first_state::of_quorum;
     node_report report;
     report.mark = mark_of(what, code, answer);
     const bool wanted = rules_.answered(what, report.mark);

@@ -37,7 +37,7 @@ using awaited_report_ptr = std::shared_ptr<awaited_report>;
 /// may be called from any thread.
 class follow_engine final : public node_feed_listener, public std::enable_shared_from_this<follow_engine> {
 public:
-    follow_engine(const client& zk, std::string path, node_read what, first_state first = first_state::of_quorum);
+    follow_engine(const client& zk, std::string path, node_read what);
 
     void begin(client zk);
     /// @param who the next() that awaits the report; null: a user's listener, which is not told when it is replaced.
@@ -54,7 +54,6 @@ public:
 
 private:
     void connected() override;
-    bool connected_read_only() override;
     void disconnected() override;
     void closed(std::error_code why) override;
     void answered(node_read what, const std::string& path, std::error_code code, node_answer answer) override;
@@ -79,7 +78,6 @@ private:
     const asio::any_io_executor strand_;
     const std::string path_;
     const node_read what_;
-    first_state first_;  // of_quorum after the first answer: nothing older may be told
     const one_shot_event stopped_;
     follow_rules rules_;
     node_feed feed_;
