@@ -250,80 +250,20 @@ TEST_CASE("a release wakes only those who go next: readers behind another writer
     with_client(options().session_timeout(paced(10s)), body);  // after a quarter of that a holder watches its node
 }
 
-TEST_CASE("who prefers readers joins those who read, whoever waits, and keeps writers out") {
-    auto body = [](client zk) -> asio::awaitable<void> {
-        const std::string dir = co_await fresh_directory(zk, "shared-prefer");
-        const auto executor = co_await asio::this_coro::executor;
-        const test_client other(executor, options());
-        shared_mutex_options unfair;
-        unfair.prefer_readers();
-        const shared_mutex lock(zk, dir), same(other, dir), eager(other, dir, unfair), eager_here(zk, dir, unfair);
-        lock_guard first = co_await lock.acquire_shared();
-        for (const auto* writers_lock : {&lock, &same}) {
-            holder writer;
-            const running w(executor, writer.write(*writers_lock));
-            co_await until_queued(zk, dir, 2);
-            lock_guard joined = co_await eager.acquire_shared();
-            lock_guard joined_here = co_await eager_here.acquire_shared();
-            CHECK(sequence_of(joined) == sequence_of(first));
-            CHECK(joined_here.held());
-            {
-                const auto tried = co_await eager.try_acquire_shared(),
-                           tried_here = co_await eager_here.try_acquire_shared();
-                CHECK(tried);
-                CHECK(tried_here);
-            }
-            co_await until_queued(zk, dir, 4);
-            co_await first.release();
-            CHECK_FALSE(writer.guard);
-            lock_guard third = co_await eager.acquire_shared();  // the first is gone, others still read
-            co_await joined.release();
-            co_await joined_here.release();
-            co_await until_queued(zk, dir, 2);
-            CHECK_FALSE(writer.guard);
-            co_await third.release();
-            co_await until_granted(writer);
-            // A writer who holds is respected.
-            const auto nothing = co_await eager.try_acquire_shared(),
-                       nothing_here = co_await eager_here.try_acquire_shared();
-            CHECK_FALSE(nothing);
-            CHECK_FALSE(nothing_here);
-            holder late;
-            const running l(executor, late.read(eager));
-            co_await until_queued(zk, dir, 2);
-            CHECK_FALSE(late.guard);
-            co_await writer.guard->release();
-            co_await until_granted(late);
-            co_await w.end();
-            co_await l.end();
-            first = std::move(*late.guard);
-        }
-        co_await first.release();
-        co_await other.close();
-    };
-    with_client(body);
-}
-
 TEST_CASE("a reader or writer that is cancelled at any moment leaves nothing, and nobody waits for it") {
     auto body = [](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "shared-cancel");
         const auto executor = co_await asio::this_coro::executor;
         const test_client other(executor, options());
-        shared_mutex_options unfair;
-        unfair.prefer_readers();
-        const shared_mutex lock(zk, dir), same(other, dir), eager(zk, dir, unfair);
+        const shared_mutex lock(zk, dir), same(other, dir);
         lock_guard first = co_await same.acquire_shared();
         for (int steps = 0; steps < 40; ++steps) {
-            holder writer, reader, joiner;
+            holder writer, reader;
             running w(executor, writer.write(lock));
             running r(executor, reader.read(lock));
-            running j(executor, joiner.read(eager));
             for (int i = 0; i < steps; ++i) co_await asio::post(executor, asio::use_awaitable);
             w.cancel();
-            j.cancel();
             co_await w.end();
-            co_await j.end();
-            joiner.guard.reset();
             co_await until_granted(reader);
             co_await r.end();
             reader.guard.reset();

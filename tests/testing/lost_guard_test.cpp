@@ -474,33 +474,6 @@ TEST_CASE("who has no place because of a body under a lost lock may give up, and
     });
 }
 
-TEST_CASE("a reader does not join others beside the body of its own client's writer whose node is gone",
-          "[testing][lost]") {
-    fake_ensemble ensemble;
-    const client zk = ensemble.client(), other = ensemble.client();
-    const shared_mutex lock(zk, "/locks/a", shared_mutex_options().prefer_readers());
-    const shared_mutex theirs(other, "/locks/a", shared_mutex_options().prefer_readers());
-    const lock_guard writer = ensemble.run(lock.acquire(), soon);
-    const stubborn_body stubborn(zk);
-    const auto under = [&]() -> asio::awaitable<void> { return stubborn.run(); };
-    const auto run = [&]() -> asio::awaitable<void> { co_await writer.run(under); };
-    const task working(ensemble, run());
-    ensemble.run(stubborn.begun.wait(), soon);
-    ensemble.remove(writer.path());  // so soon its client does not watch it yet
-    const lock_guard reader = ensemble.run(theirs.readers().acquire(), soon);
-    REQUIRE(writer.held());
-    const auto second = std::make_shared<std::optional<lock_guard>>();
-    const task joining(ensemble, acquire_into(boxed(lock.readers()), second));
-    ensemble.run_for(20s);
-    CHECK(writer.reason() == loss_reason::node_deleted);
-    CHECK_FALSE(*second);
-    stubborn.may_end.fire();
-    ensemble.run_for(5s);
-    REQUIRE(*second);
-    CHECK((*second)->held());
-    CHECK(reader.held());
-}
-
 TEST_CASE("with_lock ends with the loss, and the lock is free although its body took its time", "[testing][lost]") {
     for_each_loss([](scene& s, const kind_of_lock& kind) {
         const lock_ptr lock = kind.lost(s.first), ours = kind.next(s.first);

@@ -91,9 +91,6 @@ std::vector<wait> waits_for_locks() {
     const make_lock a_mutex = [](client zk) { return one(mutex(zk, "/l/m")); };
     const make_lock a_writer = [](client zk) { return one(shared_mutex(zk, "/l/rw")); };
     const make_lock a_reader = [](client zk) { return one(shared_mutex(zk, "/l/rw").readers()); };
-    const make_lock an_eager_reader = [](client zk) {
-        return one(shared_mutex(zk, "/l/rw", shared_mutex_options().prefer_readers()).readers());
-    };
     const make_lock permits_of_two = [](client zk) { return one(semaphore(zk, "/l/s", permits::fixed(2)).request(2)); };
     const make_lock counted_permit = [](client zk) {
         return one(semaphore(zk, "/l/s", permits::counted_by("/count")).request(1));
@@ -115,8 +112,6 @@ std::vector<wait> waits_for_locks() {
     return {for_lock("mutex", a_mutex, a_mutex),
             for_lock("shared_mutex, a writer", a_reader, a_writer),
             for_lock("shared_mutex, a reader", a_writer, a_reader),
-            for_lock("shared_mutex, a reader who joins others", a_reader, an_eager_reader),
-            for_lock("shared_mutex, a reader who may not join", a_writer, an_eager_reader),
             for_lock("semaphore", permits_of_two, permits_of_two),
             for_lock("semaphore, counted by a node", counted_permit, counted_permit),
             for_lock("unfair_mutex", an_unfair_one, an_unfair_one),

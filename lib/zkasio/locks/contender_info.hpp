@@ -23,7 +23,7 @@ struct contender_info {
     lock_kind kind = lock_kind::exclusive;
     std::size_t position = 0;     ///< in the order of arrival
     /// Whether the contender holds the lock, as the order of the queue says: the first, and readers up to the first
-    /// writer. (A reader with shared_mutex_options::prefer_readers() may hold the lock behind a writer that waits.)
+    /// writer.
     bool holds = false;
     /// lock_guard::token() of a guard that has this node alone: the czxid. (Not the turn of a cohort_mutex.)
     fencing_token token;

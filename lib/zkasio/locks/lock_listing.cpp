@@ -82,7 +82,7 @@ asio::awaitable<void> read_queue(client zk, std::string directory, lock_listing&
         if (found.empty()) base = number;
         found.push_back({static_cast<std::int32_t>(number - base), {std::move(name), m->contender}});
     }
-    // Readers may have the number of a writer: of the one that became a reader, or, with prefer_readers(), of a reader.
+    // A reader has the number of the writer that it was before, whose node a listing may still show.
     std::sort(found.begin(), found.end(), [](const numbered& a, const numbered& b) {
         return a.number != b.number ? a.number < b.number : a.what.kind < b.what.kind;
     });

@@ -9,30 +9,18 @@ namespace zkasio {
 
 using namespace lock_detail;
 
-namespace {
-
-acquire_request request_of(const lock_spec_ptr& spec, lock_kind kind, bool prefer_readers,
-                           if_contended when_contended) {
-    acquire_request what(spec, kind, when_contended);
-    what.join_readers = prefer_readers && kind == lock_kind::shared;
-    return what;
-}
-
-}  // namespace
-
 lock_attempt shared_mutex_side::attempts(acquire_options how) const {
-    return [zk = on(), spec = spec_, kind = kind_, prefer_readers = prefer_readers_,
-            how = std::move(how)](if_contended when_contended) {
-        return contend<std::optional<lock_guard>>(zk, request_of(spec, kind, prefer_readers, when_contended), how);
+    return [zk = on(), spec = spec_, kind = kind_, how = std::move(how)](if_contended when_contended) {
+        return contend<std::optional<lock_guard>>(zk, acquire_request(spec, kind, when_contended), how);
     };
 }
 
 asio::awaitable<lock_guard> shared_mutex_side::wait_for_lock(acquire_options how) const {
-    return contend<lock_guard>(on(), request_of(spec_, kind_, prefer_readers_, if_contended::wait), std::move(how));
+    return contend<lock_guard>(on(), acquire_request(spec_, kind_), std::move(how));
 }
 
 shared_mutex::shared_mutex(client zk, std::string path, shared_mutex_options options)
-    : shared_mutex_side(std::move(zk), std::move(path), lock_kind::exclusive, options.prefers_readers()) {
+    : shared_mutex_side(std::move(zk), std::move(path), lock_kind::exclusive) {
     const std::string& directory = this->path();
     check_directory("shared_mutex", on(), directory);
     const name_scheme& scheme = options.names();

@@ -23,14 +23,6 @@ namespace zkasio {
 class shared_mutex_options : public queue_options<shared_mutex_options> {
 public:
     shared_mutex_options() {}
-    /// A reader that arrives while readers hold the lock shares the lock at once, even if writers wait. Not fair: a
-    /// steady stream of readers keeps writers out for ever. Costs a reader one more round trip. The token of a reader
-    /// that overtakes a writer is larger than the writer's. May differ between the programs that share a lock.
-    shared_mutex_options& prefer_readers() { prefer_readers_ = true; return *this; }
-    bool prefers_readers() const noexcept { return prefer_readers_; }
-
-private:
-    bool prefer_readers_ = false;
 };
 
 /// The readers' or the writers' side of a shared_mutex, as a lock of its own. Returned by shared_mutex::as(). Copies
@@ -45,12 +37,11 @@ protected:
 
 private:
     friend class shared_mutex;
-    shared_mutex_side(client zk, std::string path, lock_kind kind, bool prefer_readers)
-        : lockable(std::move(zk), std::move(path)), kind_(kind), prefer_readers_(prefer_readers) {}
+    shared_mutex_side(client zk, std::string path, lock_kind kind)
+        : lockable(std::move(zk), std::move(path)), kind_(kind) {}
 
     std::shared_ptr<const lock_detail::lock_spec> spec_;
     lock_kind kind_;
-    bool prefer_readers_;
 };
 
 /// A lock that many readers share or one writer has alone, for all processes that name the same `path`.

@@ -20,7 +20,7 @@ TEST_CASE("lock: a downgrade whose session ends says that the lock is lost", "[l
     fake_tree tree;
     r.server.answer = [&](const request& q) -> std::optional<reply> {
         const auto* m = std::get_if<multi_request>(&q);
-        if (m && m->ops.size() == 3) {
+        if (m && m->ops.size() == 2) {
             r.server.expire();
             return std::nullopt;
         }

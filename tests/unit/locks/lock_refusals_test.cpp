@@ -182,7 +182,7 @@ TEST_CASE("lock: a downgrade that is refused, for having too much to do, is repe
     std::vector<boot_clock::time_point> times;
     r.server.answer = [&](const request& q) -> std::optional<reply> {
         const auto* m = std::get_if<multi_request>(&q);
-        if (m && m->ops.size() == 3) {
+        if (m && m->ops.size() == 2) {
             times.push_back(boot_clock::now());
             if (times.size() == 1) return refusal(zk_errc::throttled);
         }

@@ -105,12 +105,27 @@ TEST_CASE("queue order: readers wait for the last writer ahead, writers for ever
     o.enter(writer(12), somebody());
     CHECK(o.next().what == verdict::local);  // our reader is in the way: no need to ask
     o.leave(r);
-    CHECK(o.next().what == verdict::unknown);  // others may have joined it
+    CHECK(o.next().what == verdict::unknown);
     list(o, {reader(6), writer(12)});
     s = o.next();
     REQUIRE(s.what == verdict::remote);
     CHECK(s.blockers.front() == reader(6));
     CHECK(s.all);
+}
+
+// The writer's node may have been deleted while it waited, and readers of other clients let in. Fails without G11.
+TEST_CASE("queue order: a writer behind readers of its own session needs a listing when they leave", "[queue]") {
+    queue_order o(shared_names);
+    const contender_ptr writing = somebody();
+    const queue_key r = o.enter(reader(9), somebody());
+    list(o, {reader(9)});
+    o.grant(r);
+    o.enter(writer(10), writing);
+    list(o, {reader(9), writer(10)});
+    CHECK(o.next().what == verdict::local);
+    o.leave(r);
+    CHECK(o.next().what == verdict::unknown);
+    CHECK(o.listed({reader(11)}, o.begin_listing()).missing == std::vector<contender_ptr>{writing});
 }
 
 TEST_CASE("queue order: a writer lets in all the readers behind it, up to the next writer", "[queue]") {

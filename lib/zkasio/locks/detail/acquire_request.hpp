@@ -52,8 +52,6 @@ struct acquire_request {
     lock_spec_ptr spec;
     lock_kind kind;
     if_contended when_contended;
-    /// The contender is a reader that does not wait for waiting writers, see shared_mutex_options::prefer_readers().
-    bool join_readers = false;
     std::shared_ptr<observation> observed;
     /// Set if the lock is one of several that are only useful together. Every loss is reported here. If an operator
     /// deletes a waiter's node, the waiter is refused (acquire_outcome::displaced) instead of queueing again.

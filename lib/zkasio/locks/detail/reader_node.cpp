@@ -8,13 +8,12 @@
 namespace zkasio::lock_detail {
 namespace {
 
-transaction steps_of(const lock_spec& as, const std::string& path, const std::string& holder, reader_node_role role) {
+transaction steps_of(const lock_spec& as, const std::string& path, const std::string& writer) {
     create_options options = as.node;
     options.mode(create_mode::ephemeral);
     transaction steps;
-    steps.check(holder);
     steps.create(path, bytes(as.data), options);
-    if (role == reader_node_role::replaces) steps.remove(holder);
+    steps.remove(writer);
     return steps;
 }
 
@@ -29,9 +28,9 @@ asio::awaitable<std::optional<node_stat>> find(session on, std::string directory
 
 }  // namespace
 
-asio::awaitable<std::optional<created>> create_reader_node(session on, lock_spec_ptr as, std::string path,
-                                                           std::string holder, reader_node_role role) {
-    const transaction steps = steps_of(*as, path, holder, role);
+asio::awaitable<std::optional<created>> replace_by_reader_node(session on, lock_spec_ptr as, std::string path,
+                                                               std::string writer) {
+    const transaction steps = steps_of(*as, path, writer);
     back_off pauses = toolbox(on).make_back_off();
     for (;;) {
         std::error_code failed;

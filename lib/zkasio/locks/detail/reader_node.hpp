@@ -10,15 +10,10 @@
 
 namespace zkasio::lock_detail {
 
-enum class reader_node_role {
-    joins,     ///< the holder keeps its node: both nodes stand at the same place
-    replaces,  ///< the same transaction removes the holder's node
-};
-
-/// Creates a reader's node, `path`, in one transaction with a check that the node `holder` exists, whose contender
-/// holds the lock and has the same sequence number. Repeats the transaction until its outcome is certain. Nothing: the
-/// holder's node is gone, or the new node is gone already.
-asio::awaitable<std::optional<created>> create_reader_node(session on, lock_spec_ptr as, std::string path,
-                                                           std::string holder, reader_node_role role);
+/// Replaces the node of a writer that has the lock, `writer`, by a reader's node, `path`, with the same sequence number,
+/// in one transaction. Repeats the transaction until its outcome is certain. Nothing: the writer's node is gone, or the
+/// new node is gone already.
+asio::awaitable<std::optional<created>> replace_by_reader_node(session on, lock_spec_ptr as, std::string path,
+                                                               std::string writer);
 
 }  // namespace zkasio::lock_detail

@@ -10,7 +10,6 @@ namespace {
 // In the order of the enumerators.
 constexpr std::string_view names[] = {
     "outside",
-    "joining",
     "creating",
     "creation_lost",
     "creation_found",
@@ -32,17 +31,10 @@ using enum stage;
 
 constexpr stage_transition table[] = {
     {outside, creating},
-    {outside, joining},
     {outside, waiting},  // one of several locks, whose nodes were created in one transaction
     {outside, replacing_writer},
     {outside, waiting_for_bodies},
     {outside, left},  // refused before a create is sent
-
-    {joining, owner},
-    {joining, creating},  // no reader holds the lock
-    {joining, waiting_for_bodies},
-    {joining, abandoned_searching},
-    {joining, left},
 
     {creating, waiting},
     {creating, creation_lost},
@@ -109,7 +101,6 @@ stage after_giving_up(stage s) noexcept {
     switch (s) {
         case creating:
         case creation_found: return abandoned_creating;
-        case joining:
         case creation_lost:
         case replacing_writer: return abandoned_searching;
         default: return left;

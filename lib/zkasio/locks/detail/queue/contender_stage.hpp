@@ -9,7 +9,6 @@ namespace zkasio::lock_detail {
 /// How far a contender has come on its way through the queue; see docs/lock-queue.md, "The stages of a contender".
 enum class stage : std::uint8_t {
     outside,                ///< nothing was requested yet
-    joining,                ///< a reader that tries to get a node at the place of a reader that holds the lock
     creating,               ///< the create of its node is under way
     creation_lost,          ///< the answer to the create was lost: a search tells whether there is a node
     creation_found,         ///< the search has found the node: a read of its token is under way
@@ -38,7 +37,7 @@ bool may_follow(stage from, stage to) noexcept;
 
 /// Whether a node is expected for this contender: a later contender can derive its own place from that node's number
 /// (G2). False for abandoned_searching: nothing is known of that node.
-constexpr bool is_entering(stage s) noexcept { return s >= stage::joining && s <= stage::abandoned_creating; }
+constexpr bool is_entering(stage s) noexcept { return s >= stage::creating && s <= stage::abandoned_creating; }
 /// Whether the contender no longer wants the lock.
 constexpr bool has_given_up(stage s) noexcept {
     return s == stage::abandoned_creating || s == stage::abandoned_searching || s == stage::left;

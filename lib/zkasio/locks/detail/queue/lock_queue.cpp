@@ -34,15 +34,11 @@ std::shared_ptr<lock_queue> lock_queue::of(const session& on, const lock_spec_pt
 
 void lock_queue::enter(const contender_ptr& c, const asio::any_io_executor& from) {
     if (over_) return fail(c, ended("acquire", directory()));
-    const bool waits = waits_for_body(c->asked.kind);
-    const bool excluded =
-        waits || (c->asked.join_readers ? order_.any_owner_excludes(c->asked.kind) : order_.excludes(c->asked.kind));
+    const bool excluded = waits_for_body(c->asked.kind) || order_.excludes(c->asked.kind);
     if (c->asked.when_contended == if_contended::give_up && excluded) return refuse_beside_owner(c);
     if (waits_for_itself(c->asked.kind, from))
         return fail(c, std::make_exception_ptr(error(errc::would_deadlock, "acquire", directory(), holds_it_already)));
-    if (!c->asked.join_readers || waits) return create_node(c);
-    go_to(c, stage::joining);
-    tools_.run_in_background(join_readers(shared_from_this(), c));
+    create_node(c);
 }
 
 void lock_queue::enter_with_node(const contender_ptr& c, const std::string& path, std::int64_t czxid,

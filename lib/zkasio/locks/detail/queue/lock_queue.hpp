@@ -157,14 +157,11 @@ private:
     void warn_later();
     void warn();
 
-    // Sharing an owner's place: lock_queue_join.cpp
-    static asio::awaitable<void> join_readers(std::shared_ptr<lock_queue> self, contender_ptr c);
-    asio::awaitable<bool> try_to_join(contender_ptr c);
+    // A writer becomes a reader: lock_queue_downgrade.cpp
     static asio::awaitable<void> replace_writer(std::shared_ptr<lock_queue> self, contender_ptr from, contender_ptr to);
     void writer_replaced(const contender_ptr& from, const contender_ptr& to, created node);
     void not_replaced(const contender_ptr& from, const contender_ptr& to, const std::exception_ptr& failed);
-    asio::awaitable<std::optional<created>> create_node_at(contender_ptr c, std::string holder, reader_node_role role);
-    void node_created_as_owner(const contender_ptr& c, const created& node);
+    asio::awaitable<std::optional<created>> create_node_instead_of(contender_ptr from, contender_ptr to);
     std::exception_ptr ended_while_held(std::string_view operation, const std::string& path) const;
 
     session on_;

@@ -88,7 +88,7 @@ bool queue_order::present_since(std::uint64_t time) const { return !empty() || l
 // a node of this session that was asked for earlier, the new node is in another directory of the same name: an operator
 // has deleted the old directory, with our nodes in it.
 bool queue_order::numbers_begin_anew(std::int64_t number, std::uint64_t asked) const {
-    if (asked > time_) return false;  // a reader that joins another reader has the same number
+    if (asked > time_) return false;  // not known
     const auto older_at_or_behind = [&](const auto& those) {
         return std::any_of(those.lower_bound(first_at(number)), those.end(),
                            [&](const auto& one) { return one.second.since < asked; });
@@ -148,8 +148,8 @@ void queue_order::leave(const queue_key& p) {
     departing_.emplace(p, departure{node.mapped().name, ++time_, node.mapped().since});
     departed_at_.insert(time_);
     changed(p.number);
-    // G11: other readers may have joined this reader at its number. G12: when a writer gives up, the readers behind the
-    // writer would be granted the lock at once, without a proof that they still have their nodes.
+    // Whoever stands behind a reader (G11), or behind a writer that gives up (G12), would be granted the lock without a
+    // proof that it still has its node. If it has not, readers of other clients may own the lock already.
     if (p.kind == lock_kind::shared || (waited && names_->has_shared())) discard_listings();
     // G13: a listing that is under way does not tell whether the waiters behind this place still have their nodes.
     if (!waiting_.empty() && p < waiting_.begin()->first) first_listing_ = time_ + 1;

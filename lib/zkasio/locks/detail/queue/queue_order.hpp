@@ -41,7 +41,7 @@ public:
     /// discard_listings() does. Returns the time for enter().
     std::uint64_t hear_of_create();
     /// A node of this session was created. `name` has to stay valid until departed(). Throws as queue_names::parse().
-    /// @param asked when its create was sent, at the earliest.
+    /// @param asked when its create was sent, at the earliest; not given: it is not known.
     queue_key enter(std::string_view name, contender_ptr who, std::uint64_t asked = ~std::uint64_t{0});
     /// The removal of the contender's node was sent, or is just being sent. A session's requests are served in order:
     /// for every later request the node is gone. The contender is departing until departed().

@@ -1,51 +1,13 @@
-// The part of lock_queue in which a contender shares an owner's place: readers that join others, and downgrades.
+// The part of lock_queue in which a writer becomes a reader.
 
 #include <zkasio/locks/detail/queue/lock_queue.hpp>
 #include <zkasio/path.hpp>
-#include <zkasio/recipe/if_exists.hpp>
 
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace zkasio::lock_detail {
-
-// G31: a reader that does not wait for waiting writers gets a node at the place of a reader that holds the lock. The
-// writers behind that place see the new node like any other. The transaction that creates the node checks that the
-// holder's node still exists.
-asio::awaitable<void> lock_queue::join_readers(std::shared_ptr<lock_queue> self, contender_ptr c) {
-    std::exception_ptr failed;
-    bool joined = false;
-    try {
-        joined = co_await self->try_to_join(c);
-    } catch (...) {
-        failed = std::current_exception();
-    }
-    if (joined) co_return;
-    if (self->over_) failed = self->ended("acquire", self->directory());
-    self->creation_.after_detour(c, std::move(failed));
-}
-
-asio::awaitable<bool> lock_queue::try_to_join(contender_ptr c) {
-    while (!has_given_up(c->now())) {
-        std::vector<std::string> found = co_await children_if_any(on_, directory());
-        const auto ordered = names().in_order(std::move(found));
-        if (ordered.empty() || ordered.front().kind == lock_kind::exclusive) co_return false;
-        // G31, G40: if an owner of this session excludes the reader, that owner has lost its node, whether noticed or
-        // not.
-        if (waits_for_body(lock_kind::shared) || order_.any_owner_excludes(lock_kind::shared)) co_return false;
-
-        const auto node = co_await create_node_at(c, ordered.front().name, reader_node_role::joins);
-        if (!node) continue;
-        if (over_) co_return false;  // while the answer was on its way; the node is gone with the session
-        c->path = node->path;
-        c->at = order_.enter(node_name(c->path), c);
-        order_.grant(c->at);
-        node_created_as_owner(c, *node);
-        co_return true;
-    }
-    co_return false;
-}
 
 // Curator's downgrade takes two steps, and holds both locks in between; this one takes one step.
 void lock_queue::downgrade(const contender_ptr& from, const contender_ptr& to) {
@@ -64,7 +26,7 @@ asio::awaitable<void> lock_queue::replace_writer(std::shared_ptr<lock_queue> sel
     std::exception_ptr failed;
     std::optional<created> node;
     try {
-        node = co_await self->create_node_at(to, std::string(node_name(from->path)), reader_node_role::replaces);
+        node = co_await self->create_node_instead_of(from, to);
         if (!node) {  // G35: the writer's node was gone
             self->lose_node(from);
             const auto why = to_string(loss_reason::node_deleted);
@@ -97,20 +59,27 @@ void lock_queue::writer_replaced(const contender_ptr& from, const contender_ptr&
     order_.discard_listings();  // G33: only a listing tells whether the readers behind it still have their nodes
     // The same place, the same token: a new token would be larger than those of the writers that wait behind the
     // reader.
-    node.stat.czxid = from->czxid;
-    node_created_as_owner(to, node);
+    to->czxid = from->czxid;
+    if (has_given_up(to->now())) {  // G37: no longer wanted
+        go_to(to, stage::left);
+        order_.leave(to->at);
+        remove(to);
+    } else {
+        become_owner(to);
+    }
+    reconsider();
 }
 
-// Creates a reader's node with the number of `holder`. Nothing: the holder's node is gone, or the new node already.
-asio::awaitable<std::optional<created>> lock_queue::create_node_at(contender_ptr c, std::string holder,
-                                                                   reader_node_role role) {
+// Replaces the writer's node by one of the reader, with the same number. Nothing: the writer's node is gone, or the new
+// node already.
+asio::awaitable<std::optional<created>> lock_queue::create_node_instead_of(contender_ptr from, contender_ptr to) {
     const std::string prefix = names().prefix(names().new_id(), lock_kind::shared);
-    const std::string path = join_path(directory(), prefix + std::string(names().digits(holder)));
+    const std::string path = join_path(directory(), prefix + std::string(names().digits(node_name(from->path))));
     expect_node(prefix);  // G17: no contender of this session follows the new node
     std::optional<created> node;
     std::exception_ptr failed;
     try {
-        node = co_await create_reader_node(on_, c->asked.spec, path, join_path(directory(), holder), role);
+        node = co_await replace_by_reader_node(on_, to->asked.spec, path, from->path);
     } catch (...) {
         failed = std::current_exception();
     }
@@ -118,19 +87,6 @@ asio::awaitable<std::optional<created>> lock_queue::create_node_at(contender_ptr
     if (!node) reconsider();  // G17: a contender that has seen the node in a listing, and not followed it, looks again
     if (failed) std::rethrow_exception(failed);
     co_return node;
-}
-
-// `c` has got a node at the place of an owner, and with the node the lock.
-void lock_queue::node_created_as_owner(const contender_ptr& c, const created& node) {
-    c->czxid = node.stat.czxid;
-    if (has_given_up(c->now())) {  // G37: no longer wanted
-        go_to(c, stage::left);
-        order_.leave(c->at);
-        remove(c);
-    } else {
-        become_owner(c);
-    }
-    reconsider();
 }
 
 // The error of an owner's operation whose session is over: the lock is lost with the session.
