@@ -48,6 +48,7 @@ struct slot_search {
     std::vector<slot_offer> rested;                ///< have rested; the first is the last to be tried
     std::optional<std::chrono::milliseconds> now;  ///< the servers' time, since the listing
     std::optional<boot_clock::time_point> next;    ///< when another number has rested
+    bool outdated = false;                         ///< something has changed since the listing
 };
 
 }  // namespace lock_detail
@@ -87,6 +88,8 @@ asio::awaitable<search_ptr> begin_search(session on, slot_spec spec, std::shared
     else
         names = co_await children_if_any(on, spec.path);
     search->free = free_slots(names, spec.n);
+    if (!spec.rests())
+        for (free_slot& free : search->free) free.used_before = false;  // records of others, who let numbers rest
     spread(search->free, refusals, local->random());
     co_return search;
 }
@@ -98,7 +101,7 @@ asio::awaitable<std::int64_t> create_node(session on, slot_spec spec, std::uint3
     co_return node.stat.czxid;
 }
 
-// Null: the number is another client's.
+// Null: the number is another client's, or its record has changed since it was read.
 asio::awaitable<claim_ptr> try_slot(session on, slot_spec spec, slot_offer offer, std::shared_ptr<local_right> right,
                                     boot_clock::time_point asked) {
     const session waits = on.patient();
@@ -110,7 +113,15 @@ asio::awaitable<claim_ptr> try_slot(session on, slot_spec spec, slot_offer offer
     std::function<asio::awaitable<std::int64_t>()> create = [&] {
         return spec.rests() ? create_with_record(waits, spec, offer) : create_node(waits, spec, offer.number);
     };
-    const std::optional<std::int64_t> czxid = co_await attempt.created(std::move(create));
+    std::optional<std::int64_t> czxid;
+    bool no_node = false;  // no record, or no directory
+    try {
+        czxid = co_await attempt.created(std::move(create));
+    } catch (const error& e) {
+        no_node = e.code() == zk_errc::no_node;
+        if (!no_node && e.code() != zk_errc::bad_version) throw;
+    }
+    if (no_node) co_await make_directory(waits, spec.path, spec.entries);
     if (!czxid) co_return nullptr;
     fixed_node_claim::grant granted;
     granted.lock = spec.path;
@@ -120,23 +131,6 @@ asio::awaitable<claim_ptr> try_slot(session on, slot_spec spec, slot_offer offer
     granted.asked = asked;
     granted.remove = [remove, czxid] { return remove(*czxid); };
     co_return std::make_shared<fixed_node_claim>(on, std::move(granted), std::move(right));
-}
-
-// try_slot() of a number that rests between two holders. Null also if another client has had the number since its
-// record was read; or if the record or the directory is missing, which is then created: then `changed` is true.
-asio::awaitable<claim_ptr> try_rested_slot(session on, slot_spec spec, slot_offer offer,
-                                           std::shared_ptr<local_right> right, boot_clock::time_point asked,
-                                           bool& changed) {
-    bool no_node = false;
-    try {
-        co_return co_await try_slot(on, spec, offer, std::move(right), asked);
-    } catch (const error& e) {
-        no_node = e.code() == zk_errc::no_node;
-        if (!no_node && e.code() != zk_errc::bad_version) throw;
-    }
-    changed = no_node;
-    if (no_node) co_await make_directory(on.patient(), spec.path, spec.entries);
-    co_return nullptr;
 }
 
 // Completes when a child has come or gone, this session has released a number, or a number has rested.
@@ -158,7 +152,6 @@ struct found_slot {
     found_slot() {}  // user-provided: see coroutine_safety.hpp
     slot_offer offer;
     std::shared_ptr<local_right> right;  // null: no number is free, or has rested
-    bool changed = false;                // look again, after a pause
 };
 
 // The next number of those that nobody else has tried.
@@ -172,19 +165,10 @@ found_slot next_of(std::vector<slot_offer>& offers, local_slots& local) {
     return found;
 }
 
-found_slot next_free(slot_search& search, local_slots& local) {
-    found_slot found;
-    while (!found.right && search.at < search.free.size()) {
-        found.offer.number = search.free[search.at++].number;
-        found.right = local.take(found.offer.number);
-    }
-    return found;
-}
-
 // Looks at the records of one number, then of two, four ... at once, until one of them has rested. The first number
 // that is looked at is this contender's if it has rested: so tries of one client look at different ones.
-asio::awaitable<found_slot> next_rested(session on, slot_spec spec, std::shared_ptr<local_slots> local,
-                                        search_ptr search) {
+asio::awaitable<found_slot> next_slot(session on, slot_spec spec, std::shared_ptr<local_slots> local,
+                                      search_ptr search) {
     const auto wait_until = [&](boot_clock::time_point time) {
         search->next = std::min(search->next.value_or(time), time);
     };
@@ -207,10 +191,8 @@ asio::awaitable<found_slot> next_rested(session on, slot_spec spec, std::shared_
         search->most = std::min(2 * search->most, most_at_once);
         const std::uint32_t first = looked_at.front().number;
         slot_offers offers = co_await rested_slots(on, spec, local, std::move(looked_at), search->now);
-        if (offers.next == std::chrono::milliseconds(0)) {
-            found.changed = true;
-            co_return found;
-        }
+        search->outdated = offers.outdated;
+        if (search->outdated) co_return found;
         if (offers.next) wait_until(boot_clock::after(any_duration(*offers.next)));
         search->rested.assign(offers.now.rbegin(), offers.now.rend());
         if (!search->rested.empty() && search->rested.back().number == first) {
@@ -222,45 +204,31 @@ asio::awaitable<found_slot> next_rested(session on, slot_spec spec, std::shared_
     }
 }
 
-asio::awaitable<found_slot> next_slot(session on, slot_spec spec, std::shared_ptr<local_slots> local,
-                                      search_ptr search) {
-    if (spec.rests()) co_return co_await next_rested(on, spec, local, search);
-    co_return next_free(*search, *local);
-}
-
 void remove_orphans(const session& on, const slot_spec& spec) {
     toolbox(on).remove_orphans("slots " + spec.path, spec.path,
                                [n = spec.n](const std::string& name) { return slot_of(name, n).has_value(); });
-}
-
-asio::awaitable<claim_ptr> try_found(session on, slot_spec spec, found_slot found, boot_clock::time_point asked,
-                                     bool& changed) {
-    if (spec.rests()) co_return co_await try_rested_slot(on, spec, found.offer, std::move(found.right), asked, changed);
-    co_return co_await try_slot(on, spec, found.offer, std::move(found.right), asked);
 }
 
 // Null: all numbers are held, or rest.
 asio::awaitable<claim_ptr> try_slots(session on, slot_spec spec, std::shared_ptr<local_slots> local) {
     const boot_clock::time_point asked = boot_clock::now();
     const session waits = on.patient();
-    back_off pauses = toolbox(on).make_back_off();
     unsigned refusals = 0;
     for (bool second_look = false;;) {
         const search_ptr search = co_await begin_search(waits, spec, local, look::once, refusals);
         found_slot found = co_await next_slot(waits, spec, local, search);
-        bool changed = found.changed;
         if (found.right) {
-            const claim_ptr claim = co_await try_found(on, spec, std::move(found), asked, changed);
+            const claim_ptr claim = co_await try_slot(on, spec, found.offer, std::move(found.right), asked);
             if (claim) co_return claim;
-        } else if (!changed) {
+            ++refusals;
+        } else if (search->outdated) {
+            ++refusals;
+        } else {
             remove_orphans(on, spec);
             if (second_look) co_return nullptr;
             second_look = true;
             co_await waits.sync(spec.path);  // a server that lags behind still shows what is gone
-            continue;
         }
-        ++refusals;
-        if (changed) co_await pauses.pause();
     }
 }
 
@@ -273,7 +241,6 @@ asio::awaitable<claim_ptr> wait_for_slot(session on, slot_spec spec, std::shared
         for (std::uint32_t i = 0; i < spec.n; ++i) nodes.push_back(spec.node_of(i));
         return nodes;
     };
-    back_off pauses = toolbox(on).make_back_off();
     unsigned refusals = 0;
     for (;;) {
         search_ptr search = co_await place->turn();
@@ -283,9 +250,8 @@ asio::awaitable<claim_ptr> wait_for_slot(session on, slot_spec spec, std::shared
             if (!search) search = co_await begin_search(waits, spec, local, how, refusals);
             found = co_await next_slot(waits, spec, local, search);
             if (found.right) break;
-            if (found.changed) {
+            if (search->outdated) {
                 ++refusals;
-                co_await pauses.pause();
             } else {
                 remove_orphans(on, spec);
                 if (search->is_watched) {
@@ -300,11 +266,9 @@ asio::awaitable<claim_ptr> wait_for_slot(session on, slot_spec spec, std::shared
         }
         local->want(found.offer.number);  // the next contender does not look at it
         place->pass_turn(std::move(search));
-        bool changed = false;
-        const claim_ptr claim = co_await try_found(on, spec, std::move(found), asked, changed);
+        const claim_ptr claim = co_await try_slot(on, spec, found.offer, std::move(found.right), asked);
         if (claim) co_return claim;
         ++refusals;
-        if (changed) co_await pauses.pause();
     }
 }
 

@@ -48,26 +48,23 @@ asio::awaitable<milliseconds> servers_time(session on, slot_spec spec) {
     co_return milliseconds(now);
 }
 
-// False: the number is held after all, or another client has changed its record, or that is unknown.
+// False: the number is held after all, or another client has changed its record.
 asio::awaitable<bool> begin_rest(session on, slot_spec spec, std::uint32_t number, std::int32_t record) {
-    transaction steps;
-    const std::string node = spec.node_of(number);
-    steps.create(node, bytes(), ephemeral_with(spec.entries)).remove(node);
-    steps.set(spec.record_of(number), rests, record);
-    try {
+    auto begin = [&]() -> asio::awaitable<void> {
+        transaction steps;
+        const std::string node = spec.node_of(number);
+        steps.create(node, bytes(), ephemeral_with(spec.entries)).remove(node);
+        steps.set(spec.record_of(number), rests, record);
         co_await on.multi(std::move(steps));
+    };
+    try {
+        co_await retry_until_certain(toolbox(on).make_back_off(), begin);
     } catch (const error& e) {
-        if (e.code() != zk_errc::node_exists && e.code() != zk_errc::bad_version && e.code() != zk_errc::no_node &&
-            e.code() != condition::retryable)
-            throw;
+        if (e.code() != zk_errc::node_exists && e.code() != zk_errc::bad_version && e.code() != zk_errc::no_node) throw;
         co_return false;
     }
     co_return true;
 }
-
-}  // namespace
-
-namespace {
 
 // The records of the numbers that were used before; nothing where there is none. One round trip.
 asio::awaitable<std::vector<std::optional<node_data>>> read_records(session on, slot_spec spec,
@@ -100,7 +97,7 @@ asio::awaitable<slot_offers> rested_slots(session on, slot_spec spec, std::share
                 const bool begun = co_await begin_rest(on, spec, offer.number, record->stat.version);
                 // Other clients look at the same numbers: they may begin all these rests as well.
                 if (!begun) {
-                    offers.next = milliseconds(0);
+                    offers.outdated = true;
                     co_return offers;
                 }
                 left = spec.quiet;

@@ -16,11 +16,11 @@
 #include <vector>
 
 /// How numbers rest, see slots_options::quiet(). Each number that was ever held has a persistent node, its record. Its
-/// data say "held", or "rests" since the node's mtime. Every change of a record is part of a transaction that proves
-/// the state of the number:
+/// data say "held", or "rests" since the node's mtime. Every change of a record is part of a transaction that proves the
+/// state of the number:
 ///
 ///   Q1  A number is acquired together with the change of its record from "rests" to "held", by version: no other
-/// client has acquired it since the record was read.
+///       client has acquired it since the record was read.
 ///   Q2  A number is given back together with the change of its record to "rests", by the version that the record had
 ///       while the node was certain to be ours: the rest begins with the end of the node.
 ///   Q3  A record "held" without a node of the number is that of a session that has ended. Its rest begins with a
@@ -49,8 +49,8 @@ struct slot_offer {
 
 struct slot_offers {
     std::vector<slot_offer> now;                    ///< in the order of the question
-    std::optional<std::chrono::milliseconds> next;  ///< until the next number has rested; 0: something has changed,
-                                                    ///< look again
+    std::optional<std::chrono::milliseconds> next;  ///< until the next number has rested
+    bool outdated = false;                          ///< something has changed since the listing
 };
 
 /// Which of the free numbers may be acquired. Begins the rest of those whose sessions have ended, and tells `local` how
