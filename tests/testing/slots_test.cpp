@@ -436,6 +436,69 @@ TEST_CASE("slots: a line of a session that has ended is no place to wait in", "[
     e.run(body);
 }
 
+TEST_CASE("slots: a body under all numbers that asks for one more is told so", "[slots]") {
+    fake_ensemble e;
+    const client zk = e.client(calm());
+    auto body = [&]() -> asio::awaitable<void> {
+        const slots both(zk, path, 2);
+        std::error_code code;
+        const auto ask = [&](lock_guard&) -> asio::awaitable<void> {
+            try {
+                co_await both.acquire();
+            } catch (const error& failed) {
+                code = failed.code();
+            }
+            const auto none = co_await both.try_acquire();
+            CHECK_FALSE(none);
+        };
+        const auto under_one = [&](lock_guard&) -> asio::awaitable<void> {
+            const lock_guard other = co_await both.acquire();  // without a body: it may go
+            taking waits(e, both);
+            co_await turns(e);
+            CHECK_FALSE(waits.ended());
+            waits.cancel();
+            co_await waits.code();
+        };
+        co_await both.with_lock(under_one);
+        const auto first = [&](lock_guard&) -> asio::awaitable<void> { co_await both.with_lock(ask); };
+        co_await both.with_lock(first);
+        CHECK(code == errc::would_deadlock);
+        co_await zk.idle();
+        CHECK(nothing_left(e));
+        co_await zk.close();
+    };
+    e.run(body);
+}
+
+TEST_CASE("slots: whoever waits for a guard of its own client is told that the session has ended", "[slots]") {
+    fake_ensemble e;
+    const client zk = e.client(calm());
+    auto body = [&]() -> asio::awaitable<void> {
+        const slots one(zk, path, 1);
+        const auto stubborn = [&]() -> asio::awaitable<void> {
+            co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
+            co_await pause(e, 1h);
+        };
+        const auto under = [&](lock_guard&) -> asio::awaitable<void> { co_await stubborn(); };
+        const auto work = [&]() -> asio::awaitable<void> { co_await one.with_lock(under); };
+        const running works(e.get_executor(), work());
+        co_await turns(e);
+        const std::uint64_t before = e.traffic(zk).requests;
+        const taking first(e, one), second(e, one);
+        co_await turns(e);
+        CHECK(e.traffic(zk).requests <= before + 1);  // a listing at most: that guard is waited for
+        e.expire(zk);
+        for (const taking* waits : {&first, &second}) {
+            const std::error_code code = co_await waits->code();
+            CHECK(code == errc::session_expired);
+        }
+        CHECK_FALSE(works.ended());
+        co_await works.code();
+        co_await zk.close();
+    };
+    e.run(body, 100h);
+}
+
 TEST_CASE("slots: many coroutines of one client share the numbers, and one watch", "[slots]") {
     fake_ensemble e;
     const client zk = e.client(calm());

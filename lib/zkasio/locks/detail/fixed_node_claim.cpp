@@ -18,7 +18,7 @@
 namespace zkasio::lock_detail {
 
 struct fixed_node_claim::state : std::enable_shared_from_this<state> {
-    state(session s, grant g, std::shared_ptr<local_right> r)
+    state(session s, grant g, std::shared_ptr<local_slots::right> r)
         : on(std::move(s)),
           granted(std::move(g)),
           paths(1, granted.node),
@@ -71,7 +71,7 @@ struct fixed_node_claim::state : std::enable_shared_from_this<state> {
     grant granted;
     std::vector<std::string> paths;
     session_hold hold;
-    std::shared_ptr<local_right> right;
+    std::shared_ptr<local_slots::right> right;
     reported_hold report;
     running_bodies bodies;
     std::atomic<bool> removing{false};
@@ -81,13 +81,12 @@ struct fixed_node_claim::state : std::enable_shared_from_this<state> {
     std::shared_ptr<own_guards> among;       // strand
 };
 
-fixed_node_claim::fixed_node_claim(session on, grant granted, std::shared_ptr<local_right> right)
+fixed_node_claim::fixed_node_claim(session on, grant granted, std::shared_ptr<local_slots::right> right)
     : state_(std::make_shared<state>(std::move(on), std::move(granted), std::move(right))) {
-    if (state_->granted.slot)
-        asio::dispatch(state_->on.get_executor(), [s = state_] {
-            s->among = own_guards::of(s->on, s->granted.lock);
-            s->among->add(s->paths, std::shared_ptr<running_bodies>(s, &s->bodies));
-        });
+    asio::dispatch(state_->on.get_executor(), [s = state_] {
+        s->among = own_guards::of(s->on, s->granted.lock);
+        s->among->add(s->paths, std::shared_ptr<running_bodies>(s, &s->bodies));
+    });
     const std::shared_ptr<const session_hold> hold(state_, &state_->hold);
     when_lost(state_->on, hold, [weak = std::weak_ptr<state>(state_)](loss_reason) {
         if (const auto lost = weak.lock()) state::remove_node(lost);
@@ -102,11 +101,11 @@ std::optional<std::uint32_t> fixed_node_claim::slot() const noexcept { return st
 
 void fixed_node_claim::body_begins(asio::any_io_executor executor) {
     state_->bodies.announce();
-    state_->right->body_begins(std::move(executor));
+    asio::dispatch(state_->on.get_executor(),
+                   [s = state_, executor = std::move(executor)] { s->bodies.begin(executor); });
 }
 
 void fixed_node_claim::body_ends(asio::any_io_executor executor) noexcept {
-    state_->right->body_ends(executor);
     state_->on_strand([executor](state& s) {
         s.bodies.end(executor);
         s.let_next_try();
@@ -118,6 +117,7 @@ void fixed_node_claim::give_up() noexcept {
     state_->hold.end();
     state_->on_strand([](state& s) {
         s.given_up = true;
+        s.among->drop(s.paths, s.bodies);
         s.let_next_try();
     });
     state::remove_node(state_);

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <zkasio/clock.hpp>
-#include <zkasio/locks/detail/local_right.hpp>
+#include <zkasio/locks/detail/local_slots.hpp>
 #include <zkasio/locks/lock_claim.hpp>
 
 #include <cstdint>
@@ -27,7 +27,7 @@ public:
         /// certain.
         std::function<asio::awaitable<void>()> remove;
     };
-    fixed_node_claim(session on, grant granted, std::shared_ptr<local_right> right);
+    fixed_node_claim(session on, grant granted, std::shared_ptr<local_slots::right> right);
     fixed_node_claim(const fixed_node_claim&) = delete;
     fixed_node_claim& operator=(const fixed_node_claim&) = delete;
     ~fixed_node_claim() override { give_up(); }

@@ -2,6 +2,7 @@
 
 #include <zkasio/locks/detail/lock_reports.hpp>
 #include <zkasio/recipe/toolbox.hpp>
+#include <zkasio/recipe/wait_as.hpp>
 
 #include <asio/dispatch.hpp>
 
@@ -22,6 +23,30 @@ void own_guards::add(const std::vector<std::string>& nodes, std::weak_ptr<runnin
     }
     const boot_clock::time_point now = boot_clock::now();
     for (const std::string& node : nodes) by_node_.insert_or_assign(node, guard{nodes.front(), now, bodies});
+}
+
+void own_guards::drop(const std::vector<std::string>& nodes, const running_bodies& bodies) {
+    for (const std::string& node : nodes) {
+        const auto at = by_node_.find(node);
+        if (at != by_node_.end() && at->second.bodies.lock().get() == &bodies) by_node_.erase(at);
+    }
+}
+
+asio::awaitable<bool> own_guards::all_run_on(session on, std::string lock, std::vector<std::string> nodes,
+                                             asio::any_io_executor from) {
+    const auto all = std::make_shared<bool>(false);
+    const one_shot_event done = toolbox(on).make_one_shot_event();
+    asio::dispatch(on.get_executor(), [on, lock, nodes, from, all, done] {
+        const auto among = of(on, lock);
+        *all = std::all_of(nodes.begin(), nodes.end(), [&](const std::string& node) {
+            const auto at = among->by_node_.find(node);
+            const auto bodies = at == among->by_node_.end() ? nullptr : at->second.bodies.lock();
+            return bodies && bodies->on(from);
+        });
+        done.fire();
+    });
+    co_await wait_as(done, "acquire", lock);
+    co_return *all;
 }
 
 void own_guards::warn_if_all_of(const std::vector<std::string>& nodes, const session& on, const std::string& lock) {

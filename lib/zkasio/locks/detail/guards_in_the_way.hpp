@@ -5,6 +5,8 @@
 #include <zkasio/session.hpp>
 #include <zkasio/session_local.hpp>
 
+#include <asio/any_io_executor.hpp>
+#include <asio/awaitable.hpp>
 #include <asio/steady_timer.hpp>
 
 #include <cstddef>
@@ -25,6 +27,12 @@ public:
 
     /// @param bodies of the guard; expires with it.
     void add(const std::vector<std::string>& nodes, std::weak_ptr<running_bodies> bodies);
+    /// A guard that its user has given back, if `bodies` are still those of these nodes.
+    void drop(const std::vector<std::string>& nodes, const running_bodies& bodies);
+    /// Whether under a guard of each of these nodes a body runs on this executor, or has begun the work there. From any
+    /// thread.
+    static asio::awaitable<bool> all_run_on(session on, std::string lock, std::vector<std::string> nodes,
+                                            asio::any_io_executor from);
     /// Warns, once, if each of these nodes has for long been a guard's, and no body runs under it.
     void warn_if_all_of(const std::vector<std::string>& nodes, const session& on, const std::string& lock);
 

@@ -6,33 +6,24 @@
 
 #include <asio/dispatch.hpp>
 
-#include <atomic>
+#include <cstddef>
+#include <iterator>
 #include <utility>
 #include <vector>
 
 namespace zkasio::lock_detail {
 
-class local_slots::right final : public local_right {
-public:
-    right(std::shared_ptr<local_slots> of, std::uint32_t number) : of_(std::move(of)), number_(number) {}
-    right(const right&) = delete;
-    right& operator=(const right&) = delete;
-    ~right() override { release(); }
+void local_slots::right::about_to_release() noexcept {
+    const std::lock_guard lock(of_->mutex_);
+    leaving_ = true;
+}
 
-    void release() noexcept override {
-        if (released_.exchange(true)) return;
-        std::unique_lock lock(of_->mutex_);
-        const auto it = of_->taken_.find(number_);
-        const bool wanted = it->second;
-        of_->taken_.erase(it);
-        if (wanted) of_->change_.notify_all(std::move(lock));
-    }
-
-private:
-    const std::shared_ptr<local_slots> of_;
-    const std::uint32_t number_;
-    std::atomic<bool> released_{false};
-};
+void local_slots::right::release() noexcept {
+    std::unique_lock lock(of_->mutex_);
+    if (std::exchange(released_, true)) return;
+    of_->taken_.erase(number_);
+    if (wanted_) of_->change_.notify_all(std::move(lock));
+}
 
 asio::awaitable<std::shared_ptr<local_slots>> local_slots::of(session on, std::string path) {
     const auto found = std::make_shared<std::shared_ptr<local_slots>>();
@@ -46,27 +37,46 @@ asio::awaitable<std::shared_ptr<local_slots>> local_slots::of(session on, std::s
     co_return std::move(*found);
 }
 
-std::shared_ptr<local_right> local_slots::take(std::uint32_t number) {
-    {
-        const std::lock_guard lock(mutex_);
-        const auto [it, free] = taken_.emplace(number, false);
-        if (!free) {
-            it->second = true;
-            return nullptr;
-        }
+std::shared_ptr<local_slots::right> local_slots::take(std::uint32_t number) {
+    const auto taken = std::make_shared<right>(shared_from_this(), number);
+    const std::lock_guard lock(mutex_);
+    const auto [it, free] = taken_.emplace(number, taken.get());
+    if (!free) {
+        it->second->wanted_ = true;
+        return nullptr;
     }
-    try {
-        return std::make_shared<right>(shared_from_this(), number);
-    } catch (...) {
-        const std::lock_guard lock(mutex_);
-        taken_.erase(number);
-        throw;
-    }
+    taken->released_ = false;
+    return taken;
 }
 
 void local_slots::want(std::uint32_t number) {
     const std::lock_guard lock(mutex_);
-    taken_.at(number) = true;
+    taken_.at(number)->wanted_ = true;
+}
+
+bool local_slots::want_released(std::uint32_t n) {
+    const std::lock_guard lock(mutex_);
+    bool any = false;
+    for (auto it = taken_.begin(); it != taken_.lower_bound(n); ++it)
+        if (it->second->leaving_) any = it->second->wanted_ = true;
+    return any;
+}
+
+bool local_slots::all_taken(std::uint32_t n) const {
+    return taken_.size() >= n && std::distance(taken_.begin(), taken_.lower_bound(n)) == std::ptrdiff_t(n);
+}
+
+bool local_slots::has_all(std::uint32_t n) {
+    const std::lock_guard lock(mutex_);
+    return all_taken(n);
+}
+
+bool local_slots::want_all(std::uint32_t n) {
+    const std::lock_guard lock(mutex_);
+    if (over_) throw error(over_, "acquire", {});
+    if (!all_taken(n)) return false;
+    for (auto it = taken_.begin(); it != taken_.lower_bound(n); ++it) it->second->wanted_ = true;
+    return true;
 }
 
 local_slots::place::place(std::shared_ptr<local_slots> of, line_key in) : of_(std::move(of)) {
@@ -82,7 +92,7 @@ asio::awaitable<std::shared_ptr<slot_search>> local_slots::place::wait_for_turn(
     std::optional<one_shot_event> wait;
     {
         const std::lock_guard lock(of->mutex_);
-        if (in.turn && !of->over_) {
+        if (in.turn && in.turn != number && !of->over_) {
             wait.emplace(toolbox(of->on_).make_one_shot_event());
             in.waiting.emplace(number, *wait);
         } else {
@@ -117,12 +127,11 @@ void local_slots::place::pass_turn(std::shared_ptr<slot_search> left) noexcept {
 
 void local_slots::session_over(std::error_code why) noexcept {
     std::vector<one_shot_event> told;
-    {
-        const std::lock_guard lock(mutex_);
-        over_ = why;
-        for (auto& [key, in] : lines_)
-            for (auto& [number, wait] : std::exchange(in.waiting, {})) told.push_back(std::move(wait));
-    }
+    std::unique_lock lock(mutex_);
+    over_ = why;
+    for (auto& [key, in] : lines_)
+        for (auto& [number, wait] : std::exchange(in.waiting, {})) told.push_back(std::move(wait));
+    change_.notify_all(std::move(lock));
     for (const one_shot_event& wait : told) wait.fire();
 }
 

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <zkasio/clock.hpp>
-#include <zkasio/locks/detail/local_right.hpp>
 #include <zkasio/recipe/change_event.hpp>
 #include <zkasio/session.hpp>
 #include <zkasio/session_local.hpp>
@@ -51,7 +50,7 @@ public:
         ~place() { pass_turn(nullptr); }
 
         /// *Completes when* no contender has the turn that came earlier: with what is left of its search; null when
-        /// there is nothing. Until pass_turn(), the turn is this contender's.
+        /// there is nothing. Until pass_turn(), the turn is this contender's; asked again, it completes at once.
         /// *Fails with* errc::session_expired or errc::client_closed.
         asio::awaitable<std::shared_ptr<slot_search>> turn();
         /// Gives the turn, and what is left of the search, to the next contender. This one may ask for a turn again, at
@@ -67,8 +66,28 @@ public:
         std::uint64_t number_;
     };
 
-    /// The right to try, and to hold, this number. Null while another contender has it.
-    std::shared_ptr<local_right> take(std::uint32_t number);
+    /// The right to try, and to hold, one number. Released when destroyed.
+    class right {
+    public:
+        right(std::shared_ptr<local_slots> of, std::uint32_t number) : of_(std::move(of)), number_(number) {}
+        right(const right&) = delete;
+        right& operator=(const right&) = delete;
+        ~right() { release(); }
+
+        /// Announces release(), see want_released().
+        void about_to_release() noexcept;
+        void release() noexcept;
+
+    private:
+        friend class local_slots;
+        const std::shared_ptr<local_slots> of_;
+        const std::uint32_t number_;
+        // Guarded by its mutex.
+        bool wanted_ = false, leaving_ = false, released_ = true;
+    };
+
+    /// Null while another contender has this number.
+    std::shared_ptr<right> take(std::uint32_t number);
     /// What a record says of its number holds for all contenders of this session: it is read once.
     void set_rest(std::uint32_t number, boot_clock::time_point until);
     /// How long the number still rests, as far as known; nothing: not known, or over.
@@ -77,17 +96,24 @@ public:
     std::uint64_t random() noexcept;
     /// The release of a taken number fires next_release(), also if take() does not refuse it until then.
     void want(std::uint32_t number);
+    /// want() for those of the first n numbers that are about to be released. False: there are none.
+    bool want_released(std::uint32_t n);
+    /// want() for the first n numbers if contenders of this session have them all. False: they have not.
+    /// Throws errc::session_expired or errc::client_closed when the session has ended.
+    bool want_all(std::uint32_t n);
+    /// Whether contenders of this session have the first n numbers.
+    bool has_all(std::uint32_t n);
     /// Fires when a number is released that take() has refused, or that is wanted.
     one_shot_event next_release() { return change_.next(); }
 
     void session_over(std::error_code why) noexcept override;
 
 private:
-    class right;
+    bool all_taken(std::uint32_t n) const;
 
     const session on_;
     std::mutex mutex_;
-    std::map<std::uint32_t, bool> taken_;                    // guarded by the mutex; true: wanted
+    std::map<std::uint32_t, right*> taken_;                  // guarded by the mutex
     std::map<std::uint32_t, boot_clock::time_point> rests_;  // guarded by the mutex
     std::uint64_t random_;                                   // guarded by the mutex
     change_event change_;

@@ -13,7 +13,9 @@
 
 namespace zkasio::lock_detail {
 
-std::string slot_spec::node_of(std::uint32_t number) const { return join_path(path, std::to_string(number)); }
+std::string slot_spec::node_of(std::uint32_t number) const {
+    return is_node ? path : join_path(path, std::to_string(number));
+}
 std::string slot_spec::record_of(std::uint32_t number) const { return join_path(path, used_name(number)); }
 
 namespace {

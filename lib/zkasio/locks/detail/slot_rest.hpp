@@ -13,11 +13,12 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 /// How numbers rest, see slots_options::quiet(). Each number that was ever held has a persistent node, its record. Its
-/// data say "held", or "rests" since the node's mtime. Every change of a record is part of a transaction that proves the
-/// state of the number:
+/// data say "held", or "rests" since the node's mtime. Every change of a record is part of a transaction that proves
+/// the state of the number:
 ///
 ///   Q1  A number is acquired together with the change of its record from "rests" to "held", by version: no other
 ///       client has acquired it since the record was read.
@@ -31,10 +32,13 @@ namespace zkasio::lock_detail {
 struct slot_spec {
     slot_spec() {}  // user-provided: see coroutine_safety.hpp
     std::string path;
+    bool is_node = false;  ///< of the one number: of an unfair_mutex. Else a directory
     std::uint32_t n = 0;
     std::string data;
     acl entries;
     std::chrono::milliseconds quiet{0};
+    std::chrono::milliseconds first_pause{0}, most_pause{0};  ///< see unfair_mutex_options::back_off()
+    std::string_view no_owner;                                ///< why acquire_options::owner() is refused
 
     bool rests() const noexcept { return quiet > quiet.zero(); }
     std::string node_of(std::uint32_t number) const;
