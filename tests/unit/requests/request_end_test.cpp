@@ -119,6 +119,15 @@ TEST_CASE("requests: connections in a row that end with the same request", "[req
         CHECK(all.end_with({set_of(1000)}, {set_of(1000)}) == 1);
         CHECK(all.end_with({set_of(2000)}, {set_of(1000)}) == 1);
     }
+    SECTION("one of its kind is lost by chance, of a size that is answered") {
+        CHECK(all.end_with({set_of(20)}, {set_of(1000)}) == 4);
+        CHECK(all.end_with({}, {set_of(10)}) == 1);
+    }
+    SECTION("the session ends") {
+        CHECK(all.end_with({}, {set_of(1000)}) == 4);
+        b.requests.end({}, errc::session_expired);
+        CHECK(b.requests.ended_with_same_request() == 4);
+    }
     SECTION("another one is lost") {
         CHECK(all.end_with({}, {create_of(1000)}) == 1);
         CHECK(all.end_with({}, {set_of(1000)}) == 4);

@@ -366,6 +366,10 @@ void request_table::connected(const backend_traits& traits, time_point now) {
 
 void request_table::disconnected(time_point now) {
     conclude_fatal();
+    begin_to_expire(now);
+}
+
+void request_table::begin_to_expire(time_point now) {
     expiring_.clear();
     queue_.for_each_normal([&](op_id id) {
         const auto it = entries_.find(id);

@@ -214,6 +214,7 @@ private:
     /// A request at which a server has hung up, perhaps.
     struct fatal_request {
         std::size_t kind = 0, bytes = 0;
+        std::size_t answered = 0;  // the largest one of its kind since
         int connections = 0;
         time_point since{}, last{};  // the ends of the first and the last of these connections
         std::string text;
@@ -233,6 +234,7 @@ private:
     bool may_be_fatal(const entry& e) const noexcept;
     void look_for_fatal(const entry& e, reply& r);
     void conclude_fatal();
+    void begin_to_expire(time_point now);
     void drop(entries::node_type node) noexcept;
     bool take_room(entry& e);
     std::string bytes_of_ephemerals() const;

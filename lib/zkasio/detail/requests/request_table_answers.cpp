@@ -136,9 +136,10 @@ void request_table::look_for_fatal(const entry& e, reply& r) {
     if (r.code == zk_errc::connection_loss && r.sent) {
         if (e.bytes <= largest_lost_.bytes) return;
         const time_point now = clock::now();
-        const fatal_request* const known = fatal_of(kind);
-        largest_lost_ = {kind, e.bytes, known ? std::min(known->connections + 1, 1000) : 1, known ? known->since : now,
-                         now,  text_of(*e.what, e.bytes)};
+        const fatal_request* known = fatal_of(kind);
+        if (known && e.bytes <= known->answered) known = nullptr;  // lost by chance
+        largest_lost_ = {kind, e.bytes, known ? known->answered : 0, known ? std::min(known->connections + 1, 1000) : 1,
+                         known ? known->since : now, now, text_of(*e.what, e.bytes)};
         // The request that sets the watches again was sent before all others, and may be the one.
         const bool after_watches =
             answered_on_this_connection_ || watches_.path_bytes() + 4 * watches_.size() < e.bytes;
@@ -150,6 +151,8 @@ void request_table::look_for_fatal(const entry& e, reply& r) {
         }
     } else if (!r.sent) {
         std::erase_if(fatal_, [&](const fatal_request& f) { return f.kind == kind && e.bytes >= f.bytes; });
+        for (fatal_request& f : fatal_)
+            if (f.kind == kind) f.answered = std::max(f.answered, e.bytes);
     }
 }
 

@@ -19,7 +19,7 @@ void request_table::end(const std::vector<op_id>& over, std::error_code code) {
     for (const op_id id : over) fail(id, code);
     queue_.drop_urgent_and_again();
     queue_.sweep([&](op_id id) { return !entries_.contains(id); });
-    disconnected({});
+    begin_to_expire({});
 }
 
 void request_table::end_unsent(std::error_code code) {
