@@ -18,6 +18,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -75,6 +76,38 @@ TEST_CASE("lock warnings: an acquire that waits for a guard of its own client is
             CHECK_FALSE(waits.ended());
             co_await first.release();
             co_await waits.end();
+        });
+    }
+}
+
+// One node of the cohort serves all its guards and bodies.
+TEST_CASE("lock warnings: a mutex behind a guard of a cohort_mutex is told, behind a busy cohort not", "[locks]") {
+    enum class holder { guard, body, short_guards };
+    for (const holder how : {holder::guard, holder::body, holder::short_guards}) {
+        CAPTURE(static_cast<int>(how));
+        fake_ensemble ensemble;
+        lines said;
+        const client zk = ensemble.client(logging_to(said));
+        const cohort_mutex cohort(zk, "/l");
+        ensemble.run([&]() -> asio::awaitable<void> {
+            std::string node;
+            const auto hold = [&]() -> asio::awaitable<void> {
+                const lock_guard guard = co_await cohort.acquire();
+                node = guard.path();
+                co_await sleep_for(how == holder::guard ? 60s : 3s);
+            };
+            const auto body = [](lock_guard&) -> asio::awaitable<void> { co_await sleep_for(60s); };
+            std::vector<running> work;
+            if (how == holder::body) work.emplace_back(ensemble.get_executor(), cohort.with_lock(body));
+            const int guards = how == holder::short_guards ? 20 : how == holder::guard ? 1 : 0;
+            for (int i = 0; i < guards; ++i) work.emplace_back(ensemble.get_executor(), hold());
+            co_await sleep_for(1s);
+            const std::optional<lock_guard> none = co_await mutex(zk, "/l").try_acquire_for(25s);
+            CHECK((how == holder::short_guards || !none));
+            const bool told = how == holder::guard;
+            CHECK(said.size() == (told ? 1u : 0u));
+            if (told) CHECK(naming(said, node) == 1);
+            for (const running& w : work) (void)co_await w.end();
         });
     }
 }

@@ -99,6 +99,8 @@ public:
     /// Another contender has tried to get the lock, and was refused.
     void tried(const cohort_place_ptr& place) noexcept;
     void lingered(const cohort_place_ptr& place) noexcept;
+    /// Since when a guard has its turn, if no body runs under it.
+    std::optional<boot_clock::time_point> idle_guard_since(const cohort_place& place) const noexcept;
 
     // ------------------------------------------------------------------------------------------------- for the session
     void session_over(std::error_code why) noexcept override;
@@ -140,6 +142,7 @@ private:
     void remember_tries() noexcept;
     void warn_later() noexcept;
     void warn();
+    bool has_idle_guard() const noexcept;
     void finish(locked lock, effects& e) noexcept;
     void fail_waiting(locked lock, std::exception_ptr why) noexcept;
     cohort_turn_ptr take_all_waiting() noexcept;

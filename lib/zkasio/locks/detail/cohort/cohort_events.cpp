@@ -171,6 +171,17 @@ void cohort::warn_later() noexcept {
     }
 }
 
+// Under the mutex.
+bool cohort::has_idle_guard() const noexcept {
+    return current_ && !(current_->bodies_ && current_->bodies_->any());
+}
+
+std::optional<boot_clock::time_point> cohort::idle_guard_since(const cohort_place& place) const noexcept {
+    const locked lock = mutex_.lock();
+    if (!lock || place_.get() != &place || !has_idle_guard()) return std::nullopt;
+    return current_->since_;
+}
+
 void cohort::warn() {
     const boot_clock::time_point now = boot_clock::now();
     std::string node;
@@ -178,8 +189,8 @@ void cohort::warn() {
     {
         const locked lock = mutex_.lock();
         if (!lock) return;
-        const bool is_guard = current_ && first_ && !(current_->bodies_ && current_->bodies_->any());
-        warned_ = is_guard && now - current_->since_ >= long_wait && now - first_->since_ >= long_wait;
+        warned_ = first_ && has_idle_guard() && now - current_->since_ >= long_wait &&
+                  now - first_->since_ >= long_wait;
         if (warned_) node = current_->paths().front();
         again = warns_later_ = !warned_ && waiting_ > 0;
     }

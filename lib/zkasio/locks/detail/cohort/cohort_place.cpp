@@ -115,6 +115,9 @@ void cohort_place::granted() {
 
 void cohort_place::asked_back() noexcept { of_->place_asked_back(shared_from_this()); }
 void cohort_place::tried() noexcept { of_->tried(shared_from_this()); }
+std::optional<boot_clock::time_point> cohort_place::idle_guard_since() const noexcept {
+    return of_->idle_guard_since(*this);
+}
 void cohort_place::others_are(other_contenders now) { of_->others_are(shared_from_this(), now); }
 void cohort_place::lingered() { of_->lingered(shared_from_this()); }
 void cohort_place::deleted() { claim_->hold().lose(loss_reason::node_deleted, claim_->paths().front()); }

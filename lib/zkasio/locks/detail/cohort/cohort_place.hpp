@@ -46,6 +46,7 @@ public:
     void decided() noexcept override;
     void asked_back() noexcept override;
     void tried() noexcept override;
+    std::optional<boot_clock::time_point> idle_guard_since() const noexcept override;
     void others_are(other_contenders now);
     void lingered();
     /// A listing does not show the place's node.

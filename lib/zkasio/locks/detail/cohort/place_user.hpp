@@ -1,5 +1,9 @@
 #pragma once
 
+#include <zkasio/clock.hpp>
+
+#include <optional>
+
 namespace zkasio::lock_detail {
 
 /// Told of a contender that serves others, see acquire_request::user.
@@ -13,6 +17,9 @@ public:
     /// A try_acquire() of this session was refused because of the contender, an owner. On the strand, in a turn of its
     /// own.
     virtual void tried() noexcept = 0;
+    /// Since when one guard has had the lock of the contender, an owner, if no body runs under that guard. On the
+    /// strand.
+    virtual std::optional<boot_clock::time_point> idle_guard_since() const noexcept = 0;
 };
 
 }  // namespace zkasio::lock_detail

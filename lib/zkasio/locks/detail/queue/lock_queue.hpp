@@ -153,7 +153,7 @@ private:
     void confirm(const std::vector<contender_ptr>& successors, const std::exception_ptr& no_session);
 
     // Telling users of waits that may be mistakes: lock_queue_warn.cpp
-    contender_ptr guard_in_the_way() const;
+    contender_ptr guard_in_the_way(boot_clock::time_point since_at_least) const;
     void warn_later();
     void warn();
 

@@ -5,17 +5,19 @@
 #include <zkasio/recipe/log_warning.hpp>
 
 #include <chrono>
+#include <optional>
 #include <utility>
 
 namespace zkasio::lock_detail {
 
 // A guard of this client that no body uses, and that the head waits for: perhaps the waiting coroutine has it.
-contender_ptr lock_queue::guard_in_the_way() const {
+contender_ptr lock_queue::guard_in_the_way(boot_clock::time_point since_at_least) const {
     const contender_ptr head = order_.head();
-    contender_ptr owner = head ? order_.first_owner() : nullptr;
-    const bool is_guard = owner && owner->now() == stage::owner && !owner->asked.keeps_place &&
-                          owner->asked.user.expired() && !owner->bodies.any();
-    return is_guard ? owner : nullptr;
+    contender_ptr owner = head && head->since <= since_at_least ? order_.first_owner() : nullptr;
+    if (!owner || owner->now() != stage::owner || owner->asked.keeps_place || owner->bodies.any()) return nullptr;
+    std::optional<boot_clock::time_point> since = owner->since;
+    if (const auto user = owner->asked.user.lock()) since = user->idle_guard_since();
+    return since && *since <= since_at_least ? owner : nullptr;
 }
 
 void lock_queue::warn_later() {
@@ -35,8 +37,8 @@ void lock_queue::warn_later() {
 
 void lock_queue::warn() {
     const boot_clock::time_point now = boot_clock::now();
-    const contender_ptr owner = warned_of_guard_ ? nullptr : guard_in_the_way();
-    if (owner && now - owner->since >= long_wait && now - order_.head()->since >= long_wait) {
+    const contender_ptr owner = warned_of_guard_ ? nullptr : guard_in_the_way(now - long_wait);
+    if (owner) {
         warned_of_guard_ = true;
         warn_of_guard(on_, directory(), owner->path);
     }
