@@ -64,7 +64,7 @@ asio::awaitable<session_record_ptr> next_session(core_ptr core) {
     for (;;) {
         reply r;
         co_await wait_connected(core, r);
-        if (r.code != errc::not_connected) throw_if_failed(r, operation_of_loop, core->server_names());
+        if (r.code != errc::not_connected) throw_if_failed(r, operation_of_loop, {});
         // With a very short connection_timeout, these waits would follow each other without an end.
         if (r.code && core->options().connection_timeout() < shortest_wait) {
             asio::steady_timer timer(co_await asio::this_coro::executor, shortest_wait);

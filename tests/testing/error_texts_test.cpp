@@ -11,6 +11,7 @@
 #include <zkasio/cache/tree_cache.hpp>
 #include <zkasio/cache/value_stream.hpp>
 #include <zkasio/counters/atomic_counter.hpp>
+#include <zkasio/counters/counter_formats.hpp>
 #include <zkasio/counters/id_allocator.hpp>
 #include <zkasio/coroutines/timeout.hpp>
 #include <zkasio/discovery/provider.hpp>
@@ -26,12 +27,19 @@
 #include <zkasio/membership/persistent_node.hpp>
 #include <zkasio/modify.hpp>
 #include <zkasio/queues/work_queue.hpp>
+#include <zkasio/session_loop.hpp>
 #include <zkasio/testing/fake_ensemble.hpp>
 #include <zkasio/transact/transact.hpp>
 
+#include <asio/co_spawn.hpp>
+#include <asio/detached.hpp>
+
 #include <chrono>
+#include <cstddef>
 #include <exception>
+#include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -271,7 +279,7 @@ TEST_CASE("error texts: recipes over a client that was moved from name themselve
     CHECK(failure_of([&] { tree_cache c(gone, "/a"); }) == "cache /a" + why);
     CHECK(failure_of([&] { provider p(gone, "/a", "b"); }) == "provider /a/b" + why);
     CHECK(failure_of([&] { (void)watch_value(gone, "/a"); }) == "watch_value /a" + why);
-    CHECK(text_of(ensemble, group(gone, "/a").join("b")) == "persistent_node /a/b" + why);
+    CHECK(text_of(ensemble, group(gone, "/a").join("b")) == "join /a/b" + why);
     const auto under_partition = [](held_partition&) -> asio::awaitable<void> { co_return; };
     std::vector<std::string> names{"b"};
     CHECK(text_of(ensemble, partitioner(gone, "/a", names).run(under_partition)).starts_with("partitioner /a/party/"));
@@ -331,6 +339,137 @@ TEST_CASE("error texts: a refused request of a recipe names the caller's operati
     const std::string no_member = text_of(ensemble, refused.run(&of_partition));
     CHECK(no_member.starts_with("partitioner /p/party/"));
     CHECK(has(no_member, "me: no permission (create: "));
+}
+
+TEST_CASE("error texts: a small operation of a recipe names itself, too", "[testing]") {
+    fake_ensemble ensemble;
+    const client zk = ensemble.client(sessions_of_ten_seconds());
+    const work_queue queue(zk, "/q");
+    for (const char* path : {"/q", "/q/taken", "/q/dead", "/q/entries", "/c", "/n", "/e", "/g"})
+        ensemble.refuse(path, zk_errc::no_auth);
+    CHECK(text_of(ensemble, queue.info()) == "info /q/taken" + not_allowed);
+    CHECK(text_of(ensemble, queue.dead()) == "dead /q/dead" + not_allowed);
+    CHECK(text_of(ensemble, queue.create()).starts_with("create /q"));
+    CHECK(text_of(ensemble, atomic_counter(zk, "/c").initialize(1)) == "initialize /c" + not_allowed);
+    CHECK(text_of(ensemble, next_number(zk, "/n")) == "next_number /n" + not_allowed);
+    const candidate stands(zk, "/e");
+    CHECK(text_of(ensemble, stands.run(&body_of_candidate)).starts_with("run /e/_c_"));
+    ensemble.run(stands.next());
+    CHECK(text_of(ensemble, stands.next()).starts_with("next /e/_c_"));
+    const std::string no_member = text_of(ensemble, group(zk, "/g").join("me"));
+    CHECK(no_member.starts_with("join /g/me: no permission (create: "));
+}
+
+namespace {
+
+// What the operation says when `cause` comes after each of its steps.
+std::set<std::string> texts_at_each_step(const std::function<asio::awaitable<void>(const client&)>& operation,
+                                         const std::function<void(fake_ensemble&, const client&, running&)>& cause) {
+    std::set<std::string> texts;
+    bool ended_before = false;
+    for (std::size_t at = 0; !ended_before; ++at) {
+        fake_ensemble ensemble;
+        const client zk = ensemble.client(without_renewal());
+        ensemble.run(zk.connected());
+        ensemble.create("/t");
+        ensemble.create("/c", "0");
+        std::size_t steps = 0;
+        std::optional<running> work;
+        at_step(ensemble, steps, at, [&] { cause(ensemble, zk, *work); });
+        work.emplace(ensemble.get_executor(), operation(zk));
+        ensemble.run_for(5s);
+        ended_before = steps <= at;
+        REQUIRE(work->ended());
+        const std::exception_ptr thrown = ensemble.run(work->end());
+        if (thrown) texts.insert(failure_of([&] { std::rethrow_exception(thrown); }));
+        ensemble.on_step(nullptr);
+    }
+    return texts;
+}
+
+atomic_counter as_kazoo(const client& zk) {
+    return atomic_counter(zk, "/c", counter_options().format(kazoo_counter()));
+}
+
+template <class Operation>
+asio::awaitable<void> without_result(Operation operation) {
+    (void)co_await std::move(operation);
+}
+
+}  // namespace
+
+TEST_CASE("error texts: the end of the client or a cancellation names the whole, at each step", "[testing]") {
+    const auto body = [](unit& u) -> asio::awaitable<void> {
+        u.set("/t", "1");
+        co_return;
+    };
+    struct way {
+        std::string said;
+        std::function<asio::awaitable<void>(const client&)> run;
+    };
+    const std::vector<way> ways{
+        {"put /q", [](const client& zk) { return work_queue(zk, "/q", work_queue_options().most_items(5)).put("x"); }},
+        {"info /q", [](const client& zk) { return without_result(work_queue(zk, "/q").info()); }},
+        {"dead /q", [](const client& zk) { return without_result(work_queue(zk, "/q").dead()); }},
+        {"create /q", [](const client& zk) { return work_queue(zk, "/q").create(); }},
+        {"add /c", [](const client& zk) { return without_result(as_kazoo(zk).add(1)); }},
+        {"compare_and_set /c", [](const client& zk) { return without_result(as_kazoo(zk).compare_and_set(0, 1)); }},
+        {"initialize /i", [](const client& zk) { return without_result(atomic_counter(zk, "/i").initialize(1)); }},
+        {"next_number /n", [](const client& zk) { return without_result(next_number(zk, "/n")); }},
+        {"transact", [&](const client& zk) { return transact(zk, body, transact_options().receipts("/r")); }},
+        {"transact", [&](const client& zk) { return transact(zk, body, transact_options().promote_to("/lock")); }},
+        {"join /g", [](const client& zk) { return without_result(group(zk, "/g").join("me")); }},
+    };
+    for (const way& w : ways)
+        for (const std::string end : {": client closed", ": session expired", ": cancelled"}) {
+            const auto cause = [&](fake_ensemble& ensemble, const client& zk, running& work) {
+                if (end == ": client closed") asio::co_spawn(ensemble.context(), zk.close(), asio::detached);
+                if (end == ": session expired") ensemble.expire(zk);
+                if (end == ": cancelled") work.cancel();
+            };
+            for (const std::string& text : texts_at_each_step(w.run, cause)) {
+                INFO(w.said << end);
+                CHECK(text.substr(0, text.find(';')) == w.said + end);
+            }
+        }
+}
+
+TEST_CASE("error texts: a partitioner names itself also after a term", "[testing]") {
+    fake_ensemble ensemble;
+    const client zk = ensemble.client(sessions_of_ten_seconds());
+    const running member(ensemble.get_executor(), one_partition(zk).run(&of_partition));
+    ensemble.run_for(5s);
+    ensemble.refuse("/p/locks/one", zk_errc::no_auth);
+    for (const std::string& name : ensemble.children("/p/locks/one")) ensemble.remove("/p/locks/one/" + name);
+    ensemble.run_for(5s);
+    REQUIRE(member.ended());
+    const std::string said = failure_of([&] { std::rethrow_exception(ensemble.run(member.end())); });
+    CHECK(said.starts_with("partitioner /p/locks/one/"));
+}
+
+TEST_CASE("error texts: a leader that may not resign names lead()", "[testing]") {
+    fake_ensemble ensemble;
+    const client zk = ensemble.client(sessions_of_ten_seconds());
+    const auto body = [&](leadership&) -> asio::awaitable<void> {
+        ensemble.refuse("/e", zk_errc::no_auth);
+        co_await sleep_for(1s);
+    };
+    const std::string said =
+        text_of(ensemble, leader_election(zk, "/e").lead(body, lead_options().requeue()));
+    CHECK(said.starts_with("lead /e/"));
+}
+
+TEST_CASE("error texts: a reason is told once, and no list of servers as a path", "[testing]") {
+    const error lost(errc::client_closed, "with_session", {}, "client closed");
+    CHECK(with_outcome_unknown(lost, "a write").what() ==
+          std::string("with_session: client closed (a write); it may or may not have been applied"));
+    fake_ensemble ensemble;
+    const client zk = ensemble.client(without_renewal());
+    const auto body = [](const session&) -> asio::awaitable<void> { co_await sleep_for(1h); };
+    const session_loop loop = run_in_each_session(zk, body);
+    ensemble.run_for(5s);
+    ensemble.expire(zk);
+    CHECK(text_of(ensemble, loop.stopped()) == "run_in_each_session: session expired");
 }
 
 TEST_CASE("error texts: the end of a long work names the work, and not what it waited for", "[testing]") {

@@ -8,6 +8,7 @@
 #include <zkasio/recipe/is_for_next_session.hpp>
 #include <zkasio/recipe/pending.hpp>
 #include <zkasio/recipe/reports.hpp>
+#include <zkasio/recipe/rethrow_to_caller.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
 #include <asio/dispatch.hpp>
@@ -62,8 +63,9 @@ asio::awaitable<bool> create_number(state_ptr s, std::int64_t number) {
     const spec_ptr what = counter_of(s, "initialize")->what;
     create_options how;
     how.acl(what->options.acl()).parents(missing_parents::create_persistent);
-    const std::optional<created> made =
-        co_await s->zk.create_unless_exists(what->path, what->options.format().print()(number), how);
+    asio::awaitable<std::optional<created>> creating =
+        s->zk.create_unless_exists(what->path, what->options.format().print()(number), how);
+    const std::optional<created> made = co_await requests_as("initialize", what->path, std::move(creating));
     co_return made.has_value();
 }
 

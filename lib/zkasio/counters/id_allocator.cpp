@@ -229,7 +229,8 @@ std::optional<std::uint64_t> id_allocator::try_next() const {
 const std::string& id_allocator::path() const { return allocator_of(state_, "path")->path; }
 
 asio::awaitable<std::int32_t> next_number(client zk, std::string path) {
-    return number_of(std::move(zk), std::move(path));
+    asio::awaitable<std::int32_t> counting = number_of(std::move(zk), path);
+    return requests_as("next_number", std::move(path), std::move(counting));
 }
 
 }  // namespace zkasio

@@ -4,6 +4,7 @@
 #include <zkasio/error.hpp>
 #include <zkasio/membership/detail/member_names.hpp>
 #include <zkasio/path.hpp>
+#include <zkasio/recipe/rethrow_to_caller.hpp>
 
 #include <algorithm>
 #include <system_error>
@@ -48,16 +49,13 @@ asio::awaitable<group_membership> joined(client zk, std::string path, group_opti
     if (id.empty() || id.find('/') != std::string::npos || !path_problem("/" + id).empty())
         refuse("'" + id + "' is no name of a node");
     const std::string node_path = join_path(path, member_name(how.names(), id, unique_digits()));
-    persistent_node node(zk, node_path, member_data(how.names(), id, std::move(data).take()), node_options(how));
-    std::error_code cancelled;
     try {
+        persistent_node node(zk, node_path, member_data(how.names(), id, std::move(data).take()), node_options(how));
         co_await node.created();
-    } catch (const error& e) {
-        if (e.code() != condition::cancelled) throw;
-        cancelled = e.code();
+        co_return group_membership(std::move(id), has_data, std::move(node));
+    } catch (const std::system_error&) {
+        rethrow_request_as("join", path);
     }
-    if (cancelled) throw error(cancelled, "join", path);
-    co_return group_membership(std::move(id), has_data, std::move(node));
 }
 
 asio::awaitable<group_view> members_of(client zk, std::string path, group_names names) {

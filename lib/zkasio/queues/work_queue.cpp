@@ -54,7 +54,7 @@ std::shared_ptr<claimer> claimer_of(const state_ptr& s, const session& on) {
 asio::awaitable<void> create_queue(state_ptr s) {
     const spec_ptr what = queue_of(s, "create")->what;
     const session on = co_await toolbox(s->zk).current_session("create", what->path);
-    co_await create_directories(on.patient(), what);
+    co_await requests_as("create", what->path, create_directories(on.patient(), what));
 }
 
 asio::awaitable<void> put_in_some_session(state_ptr s, std::vector<bytes> items, put_options how) {
@@ -64,7 +64,7 @@ asio::awaitable<void> put_in_some_session(state_ptr s, std::vector<bytes> items,
         try {
             co_return co_await put_together(on.patient(), s->what, items, how);
         } catch (const error& e) {
-            if (!is_for_next_session(e)) throw;
+            if (!is_for_next_session(e)) rethrow_request_as("put", s->what->path);
         }
     }
 }
@@ -200,13 +200,15 @@ asio::awaitable<work_queue_info> count(state_ptr s) {
     const spec_ptr what = queue_of(s, "info")->what;
     const session on = co_await toolbox(s->zk).current_session("info", what->path);
     asio::dispatch(on.get_executor(), [s, on] { claimer_of(s, on); });
-    co_return co_await count_items(on.patient(), what);
+    asio::awaitable<work_queue_info> counting = count_items(on.patient(), what);
+    co_return co_await requests_as("info", what->path, std::move(counting));
 }
 
 asio::awaitable<std::vector<dead_item>> all_dead(state_ptr s) {
     const spec_ptr what = queue_of(s, "dead")->what;
     const session on = co_await toolbox(s->zk).current_session("dead", what->path);
-    co_return co_await list_dead(on.patient(), what);
+    asio::awaitable<std::vector<dead_item>> listing = list_dead(on.patient(), what);
+    co_return co_await requests_as("dead", what->path, std::move(listing));
 }
 
 asio::awaitable<bool> revive_in_some_session(state_ptr s, std::string name) {
@@ -217,7 +219,7 @@ asio::awaitable<bool> revive_in_some_session(state_ptr s, std::string name) {
         try {
             co_return co_await revive_item(on.patient(), what, name);
         } catch (const error& e) {
-            if (!is_for_next_session(e)) throw;
+            if (!is_for_next_session(e)) rethrow_request_as("revive", what->path);
         }
     }
 }

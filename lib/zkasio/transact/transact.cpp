@@ -9,6 +9,7 @@
 #include <zkasio/recipe/pending.hpp>
 #include <zkasio/recipe/receipts.hpp>
 #include <zkasio/recipe/reports.hpp>
+#include <zkasio/recipe/rethrow_to_caller.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/transact/detail/unit_state.hpp>
 
@@ -198,7 +199,7 @@ private:
     asio::awaitable<void> take_turn() {
         report_.promoted = true;
         const mutex queue(zk_, how_.promote_to());
-        lock_guard guard = co_await queue.acquire();
+        lock_guard guard = co_await requests_as("transact", std::string(), queue.acquire());
         turn_ = std::move(guard);
     }
 
@@ -225,9 +226,13 @@ private:
         if (queue && state->record.has_writes()) {
             // Others have or want the mutex of promote_to(): all writers wait in its queue.
             const std::string& path = how_.promote_to();
-            const bool queued =
-                co_await has_contenders(operations(on), path, name_scheme::curator().mutex_marker(), *queue);
-            if (queued) end.what = run_end::kind::not_our_turn;
+            auto looking = has_contenders(operations(on), path, name_scheme::curator().mutex_marker(), *queue);
+            try {
+                const bool queued = co_await requests_as("transact", std::string(), std::move(looking));
+                if (queued) end.what = run_end::kind::not_our_turn;
+            } catch (const error& e) {  // nothing is uncertain: the transaction is not under way
+                end = failed_now(is_for_next_session(e) ? run_end::kind::session_over : run_end::kind::failed);
+            }
         }
         if (end.what != run_end::kind::done) co_return end;
         std::optional<error> refused;
@@ -265,7 +270,7 @@ private:
                 co_await apply_plainly(u.on, std::move(steps), writes);
         } catch (const error& e) {
             if (claim_) lock_detail::throw_if_lost(claim_, e, "transact");
-            throw;
+            rethrow_request_as("transact", std::string_view());
         }
     }
 

@@ -75,7 +75,7 @@ asio::awaitable<bool> write_number(receipts with, spec_ptr what, numbered last, 
     } catch (const error& e) {
         // no_node: of the node, or of the receipt that is to be created below the node.
         const bool conflict = e.code() == zk_errc::bad_version || e.code() == zk_errc::no_node;
-        if (!conflict || e.outcome_unknown()) throw;
+        if (!conflict || e.outcome_unknown()) rethrow_request_as(operation, what->path);
     }
     co_return false;
 }

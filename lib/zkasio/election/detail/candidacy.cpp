@@ -5,9 +5,23 @@
 #include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/recipe/wait_as.hpp>
 
+#include <string_view>
 #include <system_error>
 
 namespace zkasio::election_detail {
+
+namespace {
+
+// The loop fails with errors of its campaigns and resignations.
+[[noreturn]] void rethrow_end(const std::exception_ptr& why, std::string_view operation, std::string_view path) {
+    try {
+        rethrow_end_of_loop(why, operation, path);
+    } catch (const error&) {
+        rethrow_request_as(operation, path);
+    }
+}
+
+}  // namespace
 
 candidacy::candidacy(const operations& events, std::string path)
     : events_(events),
@@ -166,7 +180,7 @@ asio::awaitable<candidacy::term_ptr> candidacy::begin_body(std::shared_ptr<candi
     term_ptr begun;
     const auto decided = [self, &begun] {
         const std::lock_guard lock(self->mutex_);
-        if (self->failed_) rethrow_end_of_loop(self->failed_, "run", self->path_);
+        if (self->failed_) rethrow_end(self->failed_, "run", self->path_);
         if (self->closing_) return true;
         begun = self->term_;
         if (begun) ++self->bodies_;
@@ -201,7 +215,7 @@ candidate_status candidacy::status() const {
 
 // Under the mutex.
 void candidacy::check_alive() const {
-    if (failed_) rethrow_end_of_loop(failed_, "next", path_);
+    if (failed_) rethrow_end(failed_, "next", path_);
     throw error(errc::client_closed, "next", path_, "this candidate was closed");
 }
 
@@ -226,7 +240,7 @@ asio::awaitable<void> candidacy::until_closed(std::shared_ptr<candidacy> self) {
     const auto ended = [self] { return self->status().state == candidate_state::ended; };
     co_await self->change_.until(ended, "close", self->path_);
     const std::lock_guard lock(self->mutex_);
-    if (self->failed_to_leave_) rethrow_end_of_loop(self->failed_, "close", self->path_);
+    if (self->failed_to_leave_) rethrow_end(self->failed_, "close", self->path_);
 }
 
 }  // namespace zkasio::election_detail
