@@ -214,8 +214,8 @@ bool leaves_outcome_unknown(const std::exception_ptr& thrown) noexcept {
         if (thrown) std::rethrow_exception(thrown);
     } catch (const error& e) {
         return e.outcome_unknown() || nested_leaves_outcome_unknown(e);
-    } catch (const asio::multiple_exceptions& both) {
-        return leaves_outcome_unknown(both.first_exception());
+    } catch (const asio::multiple_exceptions&) {  // the second exception is not seen
+        return true;
     } catch (const std::exception& e) {
         return nested_leaves_outcome_unknown(e);
     } catch (...) {
@@ -224,7 +224,8 @@ bool leaves_outcome_unknown(const std::exception_ptr& thrown) noexcept {
 }
 
 error with_outcome_unknown(const error& e, std::string_view hint) {
-    const std::string before = e.hint().empty() ? std::string() : e.hint() + "; ";
+    const bool says_more = !e.hint().empty() && e.hint() != e.code().message();
+    const std::string before = says_more ? e.hint() + "; " : std::string();
     return error(e.code(), e.operation(), e.path(), before + std::string(hint), true);
 }
 

@@ -103,9 +103,9 @@ public:
 
     /// True when a write had been sent and its answer was not seen (connection lost, or the caller cancelled the wait):
     /// the write may or may not have been applied. Also true for the error of a function that has cancelled a body with
-    /// such a write: with_lock(), lock_guard::run(), client::with_session(), double_barrier::run(), delivery::run(),
-    /// with_task_scope(), timeout(). That error names the reason for the cancellation (errc::lock_lost,
-    /// errc::session_expired ...), and its hint says that a write of the body was under way.
+    /// such a write, or whose last body has ended with one: with_lock(), lead(), with_task_scope(), timeout() and all
+    /// others that run a body; the code is the reason (errc::lock_lost, errc::session_expired ...), and the hint tells
+    /// of the body's write. A cancelled `a() && b()` counts as such a write: Asio keeps the exception of a() only.
     bool outcome_unknown() const noexcept { return outcome_unknown_; }
 
     /// Of zk_errc::connection_loss: five connections in a row have ended with this request. So the servers hang up at
@@ -135,7 +135,7 @@ private:
 
 // ---------------------------------------------------------------------------------------- for writers of recipes
 
-/// Whether `thrown`, or an exception that is nested in it, is an error with outcome_unknown(). False for null.
+/// Whether `thrown`, or one nested in it, has outcome_unknown(), or is asio::multiple_exceptions, which hides another.
 ZKASIO_EXPORT bool leaves_outcome_unknown(const std::exception_ptr& thrown) noexcept;
 
 /// The error `e` with outcome_unknown(), for a caller that does not see the exception of the interrupted write itself.

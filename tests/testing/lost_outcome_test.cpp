@@ -20,6 +20,7 @@
 
 #include <asio/co_spawn.hpp>
 #include <asio/detached.hpp>
+#include <asio/experimental/awaitable_operators.hpp>
 #include <asio/this_coro.hpp>
 
 #include <exception>
@@ -39,26 +40,31 @@ using zkasio::testing::fake_ensemble;
 
 namespace {
 
-/// A client whose bodies write without a pause: at any time a write is under way.
+/// A client whose bodies write without a pause: when a test ends them, a write is under way.
 struct scene {
     fake_ensemble ensemble;
-    client zk = ensemble.client(sessions_of_ten_seconds());
+    client zk;
     client other = ensemble.client(sessions_of_ten_seconds());
     bool unknown_to_body = false;
 
-    scene() {
+    explicit scene(client_options how = sessions_of_ten_seconds()) : zk(ensemble.client(std::move(how))) {
         for (const char* path : {"/n", "/l", "/b"}) ensemble.create(path);
     }
 
+    asio::awaitable<void> write(std::string value) {
+        try {
+            co_await zk.set("/n", std::move(value));
+        } catch (const error& e) {
+            unknown_to_body = e.outcome_unknown();
+            throw;
+        }
+    }
+    /// Begins shortly before the end: each write takes the test some time.
     asio::awaitable<void> write_for_ever() {
+        co_await sleep_for(4900ms);
         for (int i = 0;; ++i) {
             std::string value = std::to_string(i);
-            try {
-                co_await zk.set("/n", std::move(value));
-            } catch (const error& e) {
-                unknown_to_body = e.outcome_unknown();
-                throw;
-            }
+            co_await write(std::move(value));
         }
     }
     /// The body needs some time to end.
@@ -165,10 +171,10 @@ asio::awaitable<void> of_loop(scene& s) {
     const session_loop loop = run_in_each_session(s.zk, body);
     co_await loop.stopped();
 }
-asio::awaitable<void> in_time(scene& s) { co_await timeout(6s, with_plain_lock(s)); }
+asio::awaitable<void> in_time(scene& s) { co_await timeout(5100ms, with_plain_lock(s)); }
 
 asio::awaitable<void> fail_later(std::exception_ptr why) {
-    co_await sleep_for(6s);
+    co_await sleep_for(5100ms);
     std::rethrow_exception(why);
 }
 asio::awaitable<void> in_scope_with_failure(scene& s) {
@@ -195,7 +201,7 @@ asio::awaitable<void> in_scope_with_nested_failure(scene& s) {
 asio::awaitable<void> in_cancelled_scope(scene& s) {
     auto body = [&s](task_scope& tasks) -> asio::awaitable<int> {
         tasks.spawn(s.write_for_ever());
-        co_await sleep_for(6s);
+        co_await sleep_for(5100ms);
         tasks.cancel();
         co_await sleep_for(1h);
         co_return 1;
@@ -301,6 +307,36 @@ TEST_CASE("lost outcome: an exception of the user's own passes a scope as it is"
     s.end();
 }
 
+TEST_CASE("lost outcome: an error of a derived class passes a scope as it is, nested or not", "[testing]") {
+    struct my_error : error {
+        using error::error;
+    };
+    for (const bool nested : {false, true}) {
+        CAPTURE(nested);
+        scene s;
+        std::exception_ptr mine;
+        try {
+            const my_error e(zk_errc::no_node, "mine");
+            if (!nested) throw e;
+            try {
+                throw std::runtime_error("inner");
+            } catch (...) {
+                std::throw_with_nested(e);
+            }
+        } catch (...) {
+            mine = std::current_exception();
+        }
+        auto body = [&](task_scope& tasks) -> asio::awaitable<void> {
+            tasks.spawn(s.write_for_ever());
+            co_await fail_later(mine);
+        };
+        auto task = [&]() -> asio::awaitable<void> { co_await with_task_scope(body); };
+        const std::exception_ptr thrown = s.failure(task(), [] {});
+        CHECK_THROWS_AS(std::rethrow_exception(thrown), my_error);
+        s.end();
+    }
+}
+
 namespace {
 
 partitioner one_partition(scene& s) {
@@ -370,6 +406,169 @@ TEST_CASE("lost outcome: a cancelled leader, candidate or consumer tells of it",
             stands.reset();
             s.end();
         }
+}
+
+namespace {
+
+enum class worker { election, candidate, consumer, partitions };
+
+// Runs `body`, of any of the kinds that begin again by themselves.
+asio::awaitable<void> work_as(worker w, scene& s, std::function<asio::awaitable<void>()> body) {
+    auto as_leader = [&body](const leadership&) { return body(); };
+    auto as_consumer = [&body](delivery&) { return body(); };
+    auto as_owner = [&body](held_partition&) { return body(); };
+    if (w == worker::election) co_await leader_election(s.zk, "/l").lead(as_leader);
+    if (w == worker::candidate) {
+        candidate stands(s.zk, "/l");
+        co_await stands.run(as_leader);
+    }
+    if (w == worker::partitions) co_await one_partition(s).run(as_owner);
+    if (w != worker::consumer) co_return;
+    work_queue queue(s.zk, "/q");
+    co_await queue.put("x");
+    co_await queue.consume(as_consumer);
+}
+
+}  // namespace
+
+TEST_CASE("lost outcome: the end of the client or of its session tells of a write of the last body", "[testing]") {
+    for (const worker w : {worker::election, worker::candidate, worker::consumer, worker::partitions})
+        for (const bool expires : {false, true}) {
+            CAPTURE(static_cast<int>(w), expires);
+            scene s(sessions_of_ten_seconds().renewal(expires ? session_renewal::none : session_renewal::automatic));
+            const what_was_thrown seen = see(s.failure(work_as(w, s, s.writer()), [&] {
+                if (expires)
+                    s.ensemble.expire(s.zk);
+                else
+                    s.close();
+            }));
+            CAPTURE(seen.text);
+            CHECK(s.unknown_to_body);
+            CHECK(seen.code == (expires ? errc::session_expired : errc::client_closed));
+            CHECK(seen.outcome_unknown);
+            CHECK(seen.text.ends_with("was under way); it may or may not have been applied"));
+            s.end();
+        }
+}
+
+TEST_CASE("lost outcome: a pause behind a body ends with the news of the body's write", "[testing]") {
+    for (const worker w : {worker::election, worker::consumer, worker::partitions})
+        for (const bool closes : {false, true}) {
+            CAPTURE(static_cast<int>(w), closes);
+            scene s;
+            auto body = [&s]() -> asio::awaitable<void> {
+                co_await sleep_for(4s);
+                s.ensemble.lose_answer(s.zk, "set /n");
+                co_await s.write("1");
+            };
+            running work(s.ensemble.get_executor(), work_as(w, s, body));
+            s.ensemble.run_for(4s);
+            while (!s.unknown_to_body) s.ensemble.run_for(1ms);
+            s.ensemble.run_for(1ms);
+            REQUIRE_FALSE(work.ended());
+            if (closes)
+                s.close();
+            else
+                work.cancel();
+            const what_was_thrown seen = see(s.ensemble.run(work.end()));
+            CAPTURE(seen.text);
+            CHECK(seen.code == (closes ? std::error_code(errc::client_closed) : asio::error::operation_aborted));
+            CHECK(seen.outcome_unknown);
+            s.end();
+        }
+}
+
+TEST_CASE("lost outcome: a write that an earlier body has left unknown is no news of the last one", "[testing]") {
+    scene s;
+    int bodies = 0;
+    auto body = [&]() -> asio::awaitable<void> {
+        if (++bodies > 1) co_await sleep_for(1h);
+        s.ensemble.lose_answer(s.zk, "set /n");
+        co_await s.write("1");
+    };
+    const what_was_thrown seen = see(s.failure(work_as(worker::election, s, body), [&] { s.close(); }));
+    CAPTURE(seen.text);
+    CHECK(bodies == 2);
+    CHECK(seen.code == errc::client_closed);
+    CHECK_FALSE(seen.outcome_unknown);
+    s.end();
+}
+
+// The term ends with the candidate's resignation, and the body's exception with it; run() goes on, and is cancelled.
+TEST_CASE("lost outcome: run() of a candidate that has stepped down tells of the body's write", "[testing]") {
+    scene s;
+    const candidate stands(s.zk, "/l");
+    auto body = [&s](const leadership&) { return s.write_and_end_slowly(); };
+    running work(s.ensemble.get_executor(), stands.run(body));
+    s.ensemble.run_for(5s);
+    const running down(s.ensemble.get_executor(), stands.step_down());
+    s.ensemble.run_for(500ms);
+    work.cancel();
+    const what_was_thrown seen = see(s.ensemble.run(work.end()));
+    CAPTURE(seen.text);
+    CHECK(s.unknown_to_body);
+    CHECK(seen.code == asio::error::operation_aborted);
+    CHECK(seen.outcome_unknown);
+    (void)s.ensemble.run(down.end());
+    s.end();
+}
+
+TEST_CASE("lost outcome: a lasting failure beside another task's write ends lead() and run()", "[testing]") {
+    for (const worker w : {worker::election, worker::partitions}) {
+        CAPTURE(static_cast<int>(w));
+        scene s;
+        int bodies = 0;
+        auto body = [&]() -> asio::awaitable<void> {
+            ++bodies;
+            co_await in_scope_with_failure(s);
+        };
+        const running work(s.ensemble.get_executor(), work_as(w, s, body));
+        s.ensemble.run_for(60s);
+        REQUIRE(work.ended());
+        const what_was_thrown seen = see(s.ensemble.run(work.end()));
+        CAPTURE(seen.text);
+        CHECK(bodies == 1);
+        CHECK(seen.code == zk_errc::no_node);
+        CHECK(seen.outcome_unknown);
+        s.end();
+    }
+}
+
+// Asio drops the exception of the second operation.
+TEST_CASE("lost outcome: a body that awaits a read and a write at once tells of the write", "[testing]") {
+    using namespace asio::experimental::awaitable_operators;
+    enum class around { lock, session, limit, scope };
+    for (const around what : {around::lock, around::session, around::limit, around::scope}) {
+        CAPTURE(static_cast<int>(what));
+        scene s;
+        auto read_and_write = [&s]() -> asio::awaitable<void> {
+            auto read = [](client zk) -> asio::awaitable<void> {
+                co_await sleep_for(4900ms);
+                for (;;) (void)co_await zk.get("/b");
+            };
+            co_await (read(s.zk) && s.write_for_ever());
+        };
+        auto task = [&]() -> asio::awaitable<void> {
+            auto under_lock = [&](lock_guard&) { return read_and_write(); };
+            auto in_session = [&](const session&) { return read_and_write(); };
+            auto in_scope = [&](task_scope& tasks) -> asio::awaitable<void> {
+                tasks.spawn(read_and_write());
+                co_await fail_later(std::make_exception_ptr(error(zk_errc::no_node, "get", "/other")));
+            };
+            if (what == around::lock) co_await mutex(s.zk, "/l").with_lock(under_lock);
+            if (what == around::session) co_await s.zk.with_session(in_session);
+            if (what == around::limit) co_await timeout(5100ms, read_and_write());
+            if (what == around::scope) co_await with_task_scope(in_scope);
+        };
+        const what_was_thrown seen = see(s.failure(task(), [&] {
+            if (what == around::lock) remove_lock(s);
+            if (what == around::session) s.close();
+        }));
+        CAPTURE(seen.text);
+        CHECK(s.unknown_to_body);
+        CHECK(seen.outcome_unknown);
+        s.end();
+    }
 }
 
 }  // namespace lost_outcome_tests

@@ -61,6 +61,18 @@ struct task_node : list_link {
     asio::cancellation_signal signal;
 };
 
+// What throw_with_body_failure() throws, if the body has failed.
+const std::type_info& type_of_nesting_error() {
+    static const std::type_info& type = [&]() -> const std::type_info& {
+        try {
+            std::throw_with_nested(error(asio::error::operation_aborted, "with_task_scope"));
+        } catch (const error& e) {
+            return typeid(e);
+        }
+    }();
+    return type;
+}
+
 // The exception with outcome_unknown(), if it is a zkasio::error: other exceptions have no place for the news.
 std::exception_ptr told_of_unknown_outcome(const std::exception_ptr& thrown) {
     if (leaves_outcome_unknown(thrown)) return thrown;
@@ -68,7 +80,7 @@ std::exception_ptr told_of_unknown_outcome(const std::exception_ptr& thrown) {
         std::rethrow_exception(thrown);
     } catch (const error& e) {
         const auto* const outer = dynamic_cast<const std::nested_exception*>(&e);
-        if (!outer && typeid(e) != typeid(error)) return thrown;  // of a class that a user has derived
+        if (typeid(e) != (outer ? type_of_nesting_error() : typeid(error))) return thrown;  // of a class of the user's
         try {
             throw_with_body_failure(with_outcome_unknown(e, "a write of another task was under way"),
                                     outer ? outer->nested_ptr() : nullptr);

@@ -75,8 +75,8 @@ asio::awaitable<T> timeout(boot_clock::time_point limit, asio::awaitable<T> oper
 /// Runs `body()`, a coroutine, on a strand over the caller's executor, and cancels the body (terminally) at `deadline`.
 /// Time for which the machine is suspended while the body runs does not count: the body is cancelled that much later.
 /// *Completes when* the body has ended: with true if the body ended of its own accord, with false if the deadline ended
-/// the body. If the body returns a value: with a std::optional of the value, which is empty in the second case.
-/// *Fails with* every exception of the body, except the cancellation by the deadline.
+/// the body. If the body returns a value: with a std::optional of the value, which is empty in the second case. *Fails
+/// with* every exception of the body but the cancellation, also of a write, whose outcome timeout() tells.
 /// *Cancellation*, of every type that the caller has enabled, reaches the body, too.
 /// *Lifetime* of the body: see kept_body.hpp.
 template <class Body>

@@ -3,16 +3,15 @@
 #include <zkasio/election/detail/after_term.hpp>
 #include <zkasio/election/detail/candidacy.hpp>
 #include <zkasio/error.hpp>
+#include <zkasio/recipe/rethrow_to_caller.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/recipe/wait_as.hpp>
 #include <zkasio/session_loop.hpp>
 
-#include <asio/cancellation_state.hpp>
-#include <asio/error.hpp>
-#include <asio/this_coro.hpp>
-
 #include <atomic>
 #include <exception>
+#include <functional>
+#include <system_error>
 #include <utility>
 
 namespace zkasio {
@@ -97,11 +96,13 @@ private:
 };
 
 // Runs the body until it ends, or is cancelled with the term.
+// @param untold whether the body has left the outcome of a write unknown, and run() goes on.
 asio::awaitable<void> run_in_term(const candidate_body& body, candidacy& state, term_ptr term,
-                                  std::chrono::nanoseconds stop_margin) {
-    std::exception_ptr failed;
+                                  std::chrono::nanoseconds stop_margin, bool& untold) {
+    std::exception_ptr failed, thrown;  // the body's own exception is dropped when term->stop has ended the body
     try {
-        const auto work = [&] { return body(term->leader); };
+        const std::function<asio::awaitable<void>()> bound = [&] { return body(term->leader); };
+        auto work = lock_detail::noting(bound, thrown);
         const auto under_lease = [&] { return term->leader.run(work, stop_margin); };
         co_await term->stop.run_until(under_lease);
     } catch (...) {
@@ -112,9 +113,7 @@ asio::awaitable<void> run_in_term(const candidate_body& body, candidacy& state, 
     if (failed) end.failure = end.held ? failed : failure_in_loss(failed);
     const after_term next = decide(end, lead_options().requeue().fail_with_connection());
     if (next == after_term::fail) std::rethrow_exception(end.failure);
-    const asio::cancellation_state cancelled = co_await asio::this_coro::cancellation_state;
-    if (leaves_outcome_unknown(failed) && cancelled.cancelled() != asio::cancellation_type::none)
-        throw error(asio::error::operation_aborted, "run", state.path(), {}, true);
+    untold = leaves_outcome_unknown(failed ? failed : thrown);
 }
 
 asio::awaitable<candidate_status> next_of(candidacy_ptr state) {
@@ -137,15 +136,22 @@ asio::awaitable<void> election_detail::run_in_terms(candidate_body body, candida
                                                    std::chrono::nanoseconds stop_margin) {
     require_valid(state, "run");
     if (!body) throw error(errc::invalid_argument, "run", state->path(), "the body is empty");
-    for (;;) {
-        const term_ptr term = co_await candidacy::begin_body(state);
-        if (!term) co_return;
-        {
-            // Here, and not in run_in_term(), which does not begin if this coroutine was cancelled meanwhile.
-            const body_entry entry(*state);
-            co_await run_in_term(body, *state, term, stop_margin);
+    bool untold = false;
+    try {
+        for (;;) {
+            const term_ptr term = co_await candidacy::begin_body(state);
+            if (!term) co_return;
+            {
+                // Here, and not in run_in_term(), which does not begin if this coroutine was cancelled meanwhile.
+                const body_entry entry(*state);
+                untold = false;
+                co_await run_in_term(body, *state, term, stop_margin, untold);
+            }
+            co_await candidacy::until_over(state, term);
         }
-        co_await candidacy::until_over(state, term);
+    } catch (const std::system_error&) {
+        if (!untold) throw;
+        rethrow_with_write_of_body("run", state->path());
     }
 }
 

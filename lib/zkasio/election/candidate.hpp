@@ -124,7 +124,10 @@ public:
     ///
     /// *Completes when* the candidate is closed, and the body has ended. The candidate may still be leaving then, and
     /// its status() not be candidate_state::ended: close() waits for that.
-    /// *Fails with* what the body throws, see above, and with the error that has ended the candidate otherwise.
+    /// *Fails with* what the body throws, see above, and with the error that has ended the candidate otherwise. If the
+    /// body that ran last has left the outcome of a write unknown, and its exception was dropped, an error or a
+    /// cancellation that ends run() after that has error::outcome_unknown(). A run() that goes on, or completes because
+    /// the candidate was closed, does not tell of it: a body that has to know catches the exception of its write.
     /// *Cancellation*: is passed on to the body. When the body has ended, run() fails with
     /// asio::error::operation_aborted, or with what else the body has thrown.
     /// *Lifetime* of the body: see kept_body.hpp.

@@ -21,8 +21,8 @@ public:
     /// that time, the body has completed nevertheless, and does not run again. Throws errc::invalid_argument when the
     /// time is negative.
     lead_options& minimum_tenure(any_duration t);
-    /// lead() fails with an exception of the body also when it is condition::retryable or error::outcome_unknown(): for
-    /// example when the connection was lost under a commit(). By default such an exception ends the term only.
+    /// lead() fails with an exception of the body also when it is condition::retryable or condition::outcome_unknown,
+    /// for example when the connection was lost under a commit(). By default such an exception ends the term only.
     lead_options& fail_with_connection() { fail_with_connection_ = true; return *this; }
 
     /// The body is cancelled this time before the end of a lease that was not renewed, see lock_guard::run(): so it has

@@ -8,9 +8,7 @@
 #include <zkasio/error.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
-#include <asio/cancellation_state.hpp>
 #include <asio/dispatch.hpp>
-#include <asio/error.hpp>
 #include <asio/steady_timer.hpp>
 #include <asio/this_coro.hpp>
 #include <asio/use_awaitable.hpp>
@@ -20,6 +18,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 namespace zkasio {
 
@@ -193,23 +192,24 @@ asio::awaitable<term_end> serve(leadership& leader, const lead_body& body, lead_
     co_return end;
 }
 
-}  // namespace
+// Gives the leadership up before lead() stands again.
+asio::awaitable<void> resign(leadership& leader, std::string path) {
+    return requests_as("lead", std::move(path), leader.resign());
+}
 
-asio::awaitable<void> lead(lead_body body, client zk, mutex queue, lead_options how) {
-    if (!body) throw error(errc::invalid_argument, "lead", queue.path(), "the body is empty");
+// @param untold whether the body that ran last has left the outcome of a write unknown, and the caller was not told.
+asio::awaitable<void> lead_in_terms(const lead_body& body, client zk, mutex queue, lead_options how, bool& untold) {
     back_off pauses = toolbox(zk).make_back_off();
     for (;;) {
         leadership leader = co_await stand(zk, queue);
+        untold = false;
         const boot_clock::time_point began = boot_clock::now();
         const term_end end = co_await serve(leader, body, how);
         const after_term next = decide(end, how);
         if (next == after_term::fail) std::rethrow_exception(end.failure);
-        const asio::cancellation_state cancelled = co_await asio::this_coro::cancellation_state;
-        if (next != after_term::complete && end.outcome_unknown &&
-            cancelled.cancelled() != asio::cancellation_type::none)
-            throw error(asio::error::operation_aborted, "lead", queue.path(), {}, true);
+        untold = end.outcome_unknown;
         try {
-            co_await leader.resign();
+            co_await resign(leader, queue.path());
         } catch (const std::system_error&) {
             // The body's value is worth more than the news of a cancellation, or of a closed client: the resignation
             // goes on, or the node goes with its session.
@@ -222,6 +222,19 @@ asio::awaitable<void> lead(lead_body body, client zk, mutex queue, lead_options 
             warn_of(end.failure, zk, queue.path());
             co_await pauses.pause("lead", queue.path());
         }
+    }
+}
+
+}  // namespace
+
+asio::awaitable<void> lead(lead_body body, client zk, mutex queue, lead_options how) {
+    if (!body) throw error(errc::invalid_argument, "lead", queue.path(), "the body is empty");
+    bool untold = false;
+    try {
+        co_await lead_in_terms(body, zk, queue, how, untold);
+    } catch (const std::system_error&) {
+        if (!untold) throw;
+        rethrow_with_write_of_body("lead", queue.path());
     }
 }
 

@@ -78,7 +78,7 @@ public:
     /// | after it has resigned itself         | value; with lead_options::requeue():       | again in the next term   |
     /// |                                      | stands again                               |                          |
     /// | the body throws condition::retryable | resigns, pauses and stands again; with     | runs again in the next   |
-    /// | or error::outcome_unknown() while    | lead_options::fail_with_connection(): as   | term                     |
+    /// | or condition::outcome_unknown while  | lead_options::fail_with_connection(): as   | term                     |
     /// | leading, e.g. because a commit() met | in the next row                            |                          |
     /// | a lost connection                    |                                            |                          |
     /// | the body throws anything else while  | resigns in the background, fails with the  |                          |
@@ -91,16 +91,20 @@ public:
     /// | ... and the body throws anything     | fails with the exception                   |                          |
     /// | else                                 |                                            |                          |
     ///
-    /// An errc::lock_lost or errc::revoked of another lock counts as "anything else", also if it has
-    /// error::outcome_unknown(). The pauses are those of client_options::retry(). They grow while consecutive terms end
-    /// with a pause, and start over after a term that was longer than the session timeout.
+    /// The code decides: an errc::lock_lost or errc::revoked of another lock, or a zk_errc::no_node beside a write of
+    /// another task of the body, counts as "anything else", also if it has error::outcome_unknown(). Only an
+    /// errc::timed_out with error::outcome_unknown() counts as a lost connection. The pauses are those of
+    /// client_options::retry(). They grow while consecutive terms end with a pause, and start over after a term that
+    /// was longer than the session timeout.
     ///
     /// *Completes* with what the body returns even if the resignation fails, for example because the client was closed.
     /// *Fails with* what campaign() fails with, except errc::not_connected and all else that is condition::retryable:
-    /// then lead() tries again, after the same pauses. So lead() may be called while there is no server.
+    /// then lead() tries again, after the same pauses. So lead() may be called while there is no server. If the body
+    /// that ran last has left the outcome of a write unknown, and its exception was dropped because lead() was to stand
+    /// again, the error has error::outcome_unknown(). Of earlier bodies nothing is told.
     /// *Cancellation*: is passed on to the body. When the body has ended, lead() resigns in the background, and fails
     /// with asio::error::operation_aborted, or with what else the body has thrown. If the body completes in spite of
-    /// the cancellation, its value is returned.
+    /// the cancellation, its value is returned. error::outcome_unknown() as above.
     /// *Lifetime* of the body: see kept_body.hpp.
     template <class Body>
     asio::awaitable<detail::body_value<Body, leadership&>> lead(Body&& body, lead_options how = lead_options()) const {

@@ -97,7 +97,7 @@ public:
     /// |                                    | body, because the loss may have caused it  | again                      |
     /// | the body throws                    | gives this partition up, and asks for its  | runs again as above        |
     /// | condition::retryable or            | lock again after a pause, see              |                            |
-    /// | error::outcome_unknown(): a        | leader_election::lead()                    |                            |
+    /// | condition::outcome_unknown: a      | leader_election::lead()                    |                            |
     /// | commit() met with a lost           |                                            |                            |
     /// | connection                         |                                            |                            |
     /// | the body throws anything else      | cancels all other bodies; when they have   | the other bodies: a        |
@@ -110,7 +110,8 @@ public:
     /// *Fails with* what a body throws (see the table); what the assignment throws; errc::invalid_argument when the
     /// assignment returns a name that is no partition, or when the partitioner runs already; what operations fail with
     /// and is not condition::retryable. Before that, all other bodies are cancelled and have ended. The member leaves
-    /// in the background.
+    /// in the background. As lead(), run() tells with error::outcome_unknown() of a write of a partition's last body,
+    /// but not if the partition was taken from this member meanwhile: a body that has to know catches the exception.
     /// *Cancellation*: all bodies are cancelled. When they have ended, run() fails with asio::error::operation_aborted,
     /// or with what else a body has thrown. The member leaves in the background; client::idle() waits for that.
     /// *On session loss*: run() goes on in the next session.

@@ -121,7 +121,8 @@ public:
     /// moved to the dead items is given back after a pause instead, see work_queue.
     /// Does not complete: outages, and sessions that end, do not end it.
     /// *Fails with* errc::client_closed and errc::forked; and as receive() and delivery::done() with all errors that
-    /// are neither condition::retryable nor errc::lock_lost, errc::lock_released or errc::session_expired.
+    /// are neither condition::retryable nor errc::lock_lost, errc::lock_released or errc::session_expired. These, and a
+    /// cancellation, have error::outcome_unknown() if the body that ran last has left the outcome of a write unknown.
     /// *Cancellation*: the bodies receive the cancellation, and the items that are not done are given back. If a body
     /// answers the cancellation with another exception, its item is given back at once, and consume() fails with that
     /// exception.

@@ -35,9 +35,9 @@ public:
     /// Runs `body()`, a coroutine. If the event is fired while the body runs, the body receives a terminal
     /// cancellation. The body runs on the caller's executor if that is an asio::strand<asio::any_io_executor>, else on
     /// a strand over it. The caller's own cancellation, of any type that it has enabled, reaches the body, too; other
-    /// exceptions of the body are passed on.
-    /// *Completes when* the body has really ended: with true when the body was not ended by the event. For a body that
-    /// returns a value: with that value in a std::optional, which is empty when the event has ended the body.
+    /// exceptions of the body are passed on. *Completes when* the body has really ended: with true when it was not
+    /// ended by the event; for a body that returns a value: with it in a std::optional, empty when the event has ended
+    /// the body. The body's cancellation is dropped then, also with error::outcome_unknown(): a body may note it.
     /// *Lifetime* of the body: see kept_body.hpp.
     template <class Body>
     asio::awaitable<detail::unless_stopped<detail::body_value<Body>>> run_until(Body&& body) const {

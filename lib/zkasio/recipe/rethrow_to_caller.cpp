@@ -41,6 +41,19 @@ void rethrow_request_as(std::string_view operation, std::string_view path) {
     }
 }
 
+void rethrow_with_write_of_body(std::string_view operation, std::string_view path) {
+    constexpr std::string_view why = "a write of the body was under way";
+    try {
+        throw;
+    } catch (const error& e) {
+        if (e.outcome_unknown()) throw;
+        throw with_outcome_unknown(e, why);
+    } catch (const std::system_error& e) {  // cancelled between two steps
+        if (e.code() != condition::cancelled) throw;
+        throw error(e.code(), operation, path, why, true);
+    }
+}
+
 void rethrow_as_not_written() {
     try {
         throw;

@@ -43,6 +43,11 @@ asio::awaitable<T> requests_as(std::string operation, std::string path, asio::aw
     }
 }
 
+/// In a catch block of an `operation` on `path` that runs bodies again and again, when the last of them has left the
+/// outcome of a write unknown and its exception was dropped: throws the same error with outcome_unknown(). Not for an
+/// exception of a body. For writers of recipes.
+[[noreturn]] ZKASIO_EXPORT void rethrow_with_write_of_body(std::string_view operation, std::string_view path);
+
 /// In a catch block around a request that changes nothing for the caller, such as the create of a node: throws the same
 /// error without outcome_unknown(), so that the caller's write can be made in the next session.
 [[noreturn]] ZKASIO_EXPORT void rethrow_as_not_written();

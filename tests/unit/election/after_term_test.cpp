@@ -86,6 +86,11 @@ TEST_CASE("after a term: a lost connection is no failure of the body unless it i
             const auto failure = std::make_exception_ptr(error(code, "with_lock", "/other", {}, unknown));
             CHECK(decide(ended(finally::leads, failure), lead_options()) == after_term::fail);
         }
+    // A failure that lasts, with the news of another task's write, or of the first half of the work.
+    for (const zk_errc code : {zk_errc::no_node, zk_errc::no_auth, zk_errc::bad_version}) {
+        const std::exception_ptr failure = std::make_exception_ptr(error(code, "get", "/missing", {}, true));
+        CHECK(decide(ended(finally::leads, failure), lead_options()) == after_term::fail);
+    }
     // The caller has cancelled, or closed the client: that a write may have been applied changes nothing.
     for (const std::error_code code : {std::error_code(asio::error::operation_aborted),
                                        make_error_code(errc::client_closed), make_error_code(errc::session_expired)}) {

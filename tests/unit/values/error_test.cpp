@@ -265,6 +265,7 @@ TEST_CASE("error: an unknown outcome is found wherever it is nested", "[error]")
     CHECK(leaves_outcome_unknown(nested_in(error(errc::lock_lost, "run"), unknown)));
     CHECK(leaves_outcome_unknown(nested_in(error(errc::revoked, "run"), nested_in(std::runtime_error("x"), unknown))));
     CHECK(leaves_outcome_unknown(std::make_exception_ptr(asio::multiple_exceptions(unknown))));
+    CHECK(leaves_outcome_unknown(std::make_exception_ptr(asio::multiple_exceptions(known))));  // hides the second one
     CHECK_FALSE(leaves_outcome_unknown(nullptr));
     CHECK_FALSE(leaves_outcome_unknown(known));
     CHECK_FALSE(leaves_outcome_unknown(nested_in(std::runtime_error("mine"), known)));

@@ -8,7 +8,8 @@ namespace zkasio::detail {
 bool is_cancellation(const std::exception_ptr& thrown) noexcept;
 
 /// The exception of a cancelled coroutine. If it was Asio's `a() || b()` or `a() && b()`, and both have thrown,
-/// `thrown` is asio::multiple_exceptions: then the first of the two exceptions, if that is a cancellation.
+/// `thrown` is asio::multiple_exceptions: then the first of the two exceptions, if that is a cancellation, with
+/// error::outcome_unknown(), because the second one is not seen.
 std::exception_ptr single_cancellation(std::exception_ptr thrown) noexcept;
 
 }  // namespace zkasio::detail

@@ -21,18 +21,17 @@ bool explained_by_loss(const std::exception_ptr& failure) {
     }
 }
 
-// Whether a lost connection explains the exception: only a request has failed, and the leadership goes on. The loss of
-// another lock is more than that, whether or not it has interrupted a write.
+// Whether a lost connection explains the exception: only a request has failed, and the leadership goes on. The code
+// decides: any failure may have error::outcome_unknown(), of a write that it has interrupted, and may last. Only a
+// limit of the body's own hides the code of the write.
 bool explained_by_connection(const std::exception_ptr& failure) {
     try {
         std::rethrow_exception(failure);
     } catch (const std::system_error& e) {
-        if (e.code() == condition::cancelled || e.code() == condition::session_ended || e.code() == errc::lock_lost ||
-            e.code() == errc::revoked)
-            return false;
+        if (e.code() == condition::session_ended) return false;
         const auto* ours = dynamic_cast<const error*>(&e);
         return e.code() == condition::retryable || e.code() == condition::outcome_unknown ||
-               (ours && ours->outcome_unknown());
+               (e.code() == errc::timed_out && ours && ours->outcome_unknown());
     } catch (...) {
         return false;
     }

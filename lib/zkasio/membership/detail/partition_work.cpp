@@ -60,11 +60,13 @@ private:
 
 // The body runs behind an event that is never fired: so it has a cancellation state of its own. Even if the body
 // changes that state, this coroutine is still cancelled afterwards.
-asio::awaitable<void> partition_work::serve(std::string name, leadership& term) {
+// @param thrown by the body.
+asio::awaitable<void> partition_work::serve(std::string name, leadership& term, std::exception_ptr& thrown) {
     held_partition mine(name, term);
     const owned_entry entry(table_, name);
     const one_shot_event never = toolbox(zk_).make_one_shot_event();
-    auto work = [&] { return body_(mine); };
+    const std::function<asio::awaitable<void>()> bound = [&] { return body_(mine); };
+    auto work = lock_detail::noting(bound, thrown);
     co_await never.run_until(work);
     co_await term.lost();
 }
@@ -106,18 +108,15 @@ asio::awaitable<void> partition_work::work_on(std::string name, std::shared_ptr<
         if (!taken) co_return;
     }
     const leader_election lock = lock_of(zk_, path_, name, options_);
-    bool of_body = false;  // an error is the body's
-    auto term = [&](leadership& leader) -> asio::awaitable<void> {
-        of_body = true;
-        co_await serve(name, leader);
-        of_body = false;
-    };
+    std::exception_ptr of_body;
+    auto term = [&](leadership& leader) { return serve(name, leader, of_body); };
     auto lead = [&] { return lock.lead(term, lead_options().requeue().stop_margin(options_.stop_margin())); };
     try {
         co_await until->stop.run_until(lead);
     } catch (const error&) {
-        if (!until->given && of_body) throw;
-        if (!until->given) rethrow_request_as("partitioner", path_);
+        if (until->given) co_return;
+        if (std::current_exception() == of_body) throw;
+        rethrow_request_as("partitioner", path_);
     }
 }
 

@@ -63,7 +63,7 @@ private:
     asio::awaitable<void> work_on(std::string name, std::shared_ptr<order> until);
     asio::awaitable<void> until_nobody_stands_for(std::string name) const;
     asio::awaitable<bool> take_if_left(std::string name, std::shared_ptr<order> until);
-    asio::awaitable<void> serve(std::string name, leadership& term);
+    asio::awaitable<void> serve(std::string name, leadership& term, std::exception_ptr& thrown);
 
     const partition_body& body_;
     const client zk_;

@@ -61,14 +61,12 @@ bool ends_one_delivery(const error& e) {
 
 // After a cancellation of consume().
 [[noreturn]] void throw_cancelled(const consumer& c, const std::exception_ptr& failed) {
-    bool unknown = false;
     try {
         if (failed) std::rethrow_exception(failed);
     } catch (const error& e) {
         if (!ends_one_delivery(e)) throw;
-        unknown = e.outcome_unknown();
     }
-    throw error(asio::error::operation_aborted, "consume", c.from->what->path, {}, unknown);
+    throw error(asio::error::operation_aborted, "consume", c.from->what->path, {}, leaves_outcome_unknown(failed));
 }
 
 // Gives the item back with a pause. Of more items that rest than keep their claims, the others are given to other
@@ -109,7 +107,8 @@ asio::awaitable<void> end(consumer& c, delivery& d, std::exception_ptr failed) {
     if (cannot_die) co_await rest(c, d);
 }
 
-asio::awaitable<void> work_on(consumer& c) {
+// @param untold whether the body that ran last has left the outcome of a write unknown, and the caller was not told.
+asio::awaitable<void> work_for_ever(consumer& c, bool& untold) {
     // Consumers live on: an error with error::hung_up() is repeated, too.
     auto receive = [&]() -> asio::awaitable<delivery> {
         try {
@@ -121,10 +120,22 @@ asio::awaitable<void> work_on(consumer& c) {
     };
     for (;;) {
         delivery d = co_await retry_until_certain(toolbox(c.from->zk).make_back_off(), receive);
+        untold = false;
         const std::exception_ptr failed = co_await run_body(c, d);
         const asio::cancellation_state cancelled = co_await asio::this_coro::cancellation_state;
         if (cancelled.cancelled() != asio::cancellation_type::none) throw_cancelled(c, failed);
+        untold = leaves_outcome_unknown(failed);
         co_await requests_as("consume", c.from->what->path, end(c, d, failed));
+    }
+}
+
+asio::awaitable<void> work_on(consumer& c) {
+    bool untold = false;
+    try {
+        co_await work_for_ever(c, untold);
+    } catch (const std::system_error&) {
+        if (!untold) throw;
+        rethrow_with_write_of_body("consume", c.from->what->path);
     }
 }
 
