@@ -428,6 +428,7 @@ TEST_CASE("error texts: the end of the client or a cancellation names the whole,
                 if (end == ": cancelled") work.cancel();
             };
             for (const std::string& text : texts_at_each_step(w.run, cause)) {
+                if (has(text, "connection lost")) continue;  // before the end of the session was known
                 INFO(w.said << end);
                 CHECK(text.substr(0, text.find(';')) == w.said + end);
             }

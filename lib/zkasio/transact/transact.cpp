@@ -270,6 +270,7 @@ private:
                 co_await apply_plainly(u.on, std::move(steps), writes);
         } catch (const error& e) {
             if (claim_) lock_detail::throw_if_lost(claim_, e, "transact");
+            if (e.code() == errc::invalid_argument) throw;  // names the step of the body
             rethrow_request_as("transact", std::string_view());
         }
     }
