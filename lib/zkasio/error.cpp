@@ -261,3 +261,19 @@ void rethrow_step_as(std::string_view operation, std::string_view path) {
 }
 
 }  // namespace zkasio
+
+namespace zkasio::detail {
+
+std::exception_ptr of_unknown_outcome(std::exception_ptr cancellation) {
+    constexpr const char* why = "the other operation of && or || may have been a write";
+    try {
+        std::rethrow_exception(cancellation);
+    } catch (const error& e) {
+        if (e.outcome_unknown()) return cancellation;
+        return std::make_exception_ptr(with_outcome_unknown(e, why));
+    } catch (const std::system_error& e) {  // of a timer
+        return std::make_exception_ptr(error(e.code(), "wait", {}, why, true));
+    }
+}
+
+}  // namespace zkasio::detail

@@ -112,7 +112,7 @@ TEST_CASE("group: one id is in it once and whoever comes second is refused or wa
         const auto executor = co_await asio::this_coro::executor;
         std::optional<group_membership> first(co_await group(zk, dir).join("a", "1"));
         const std::string refused = co_await message_of(group(zk, dir).join("a", "2"));
-        CHECK(refused.starts_with("persistent_node " + dir + "/a: invalid argument (another persistent_node"));
+        CHECK(refused.starts_with("join " + dir + "/a: invalid argument (another persistent_node"));
         CHECK(first->state() == persistent_node_state::standing);
 
         // It may join again while it is still leaving.

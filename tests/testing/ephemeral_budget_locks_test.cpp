@@ -4,12 +4,14 @@
 #include "support/test_client.hpp"
 #include "testing/steps.hpp"
 
+#include <zkasio/election/candidate.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/locks/cohort_mutex.hpp>
 #include <zkasio/locks/multi_mutex.hpp>
 #include <zkasio/locks/mutex.hpp>
 #include <zkasio/locks/semaphore.hpp>
 #include <zkasio/locks/shared_mutex.hpp>
+#include <zkasio/membership/group.hpp>
 #include <zkasio/testing/fake_ensemble.hpp>
 
 #include <asio/awaitable.hpp>
@@ -17,9 +19,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -214,6 +218,53 @@ TEST_CASE("ephemeral budget: acquires that are cancelled while they wait for roo
         co_await other.close();
     };
     e.run(body);
+}
+
+// Locks that wait over the end of the session come first in the new one, and leave members no room.
+TEST_CASE("ephemeral budget: who has stood waits for room in the next session", "[numbers]") {
+    for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+        INFO("seed " << seed);
+        fake_ensemble e(seed);
+        std::vector<std::string> lines;
+        const client other = e.client(calm());
+        const client zk = e.client(with_budget(10'000).log([&](std::string_view line) { lines.emplace_back(line); },
+                                                           log_level::warning));
+        constexpr int members = 120, candidates = 30, waiters = 300;
+        auto body = [&]() -> asio::awaitable<void> {
+            const mutex theirs(other, "/locks/a"), ours(zk, "/locks/a");
+            lock_guard held = co_await theirs.acquire();
+            const group all(zk, "/groups/g");
+            std::vector<group_membership> joined;
+            for (int i = 0; i < members; ++i)
+                joined.push_back(co_await all.join("member-" + std::to_string(10'000 + i)));
+            std::vector<candidate> standing;
+            for (int i = 0; i < candidates; ++i) standing.emplace_back(zk, "/elections/" + std::to_string(1000 + i));
+            const auto lead = [&] {
+                return std::count_if(standing.begin(), standing.end(), [](const candidate& c) { return c.leads(); });
+            };
+            while (lead() < candidates) co_await sleep_for(10ms);
+            outcome o;
+            users waiting(e, waiters, [&] { return ours.acquire(acquire_options().survive_expiry()); }, o);
+            co_await sleep_for(1s);
+            e.expire(zk);
+            co_await sleep_for(20s);
+            co_await held.release();
+            co_await waiting.end();
+            CHECK(o.got == waiters);
+            for (int i = 0; i < 600 && (lead() < candidates || e.children("/groups/g").size() < members); ++i)
+                co_await sleep_for(100ms);
+            CHECK(lead() == candidates);
+            CHECK(e.children("/groups/g").size() == members);
+            CHECK(std::any_of(lines.begin(), lines.end(), [](const std::string& line) {
+                return line.find("waits for room to stand again") != line.npos;
+            }));
+            standing.clear();
+            joined.clear();
+            co_await zk.close();
+            co_await other.close();
+        };
+        e.run(body);
+    }
 }
 
 }  // namespace ephemeral_budget_locks_tests

@@ -30,6 +30,7 @@
 #include <zkasio/modify.hpp>
 #include <zkasio/queues/work_queue.hpp>
 #include <zkasio/recipe/change_event.hpp>
+#include <zkasio/recipe/local_turn.hpp>
 #include <zkasio/recipe/node_follower.hpp>
 #include <zkasio/recipe/receipts.hpp>
 #include <zkasio/recipe/toolbox.hpp>
@@ -81,6 +82,7 @@ void list_sessions(token_list& all) {
     all.compiles<one_shot_event>("one_shot_event.hpp wait", [](auto& e) { return e.wait(); });
     const auto looked = [] { return true; };
     all.compiles<change_event>("change_event.hpp until", [=](auto& e) { return e.until(looked, "look", "/a"); });
+    all.compiles<local_turn>("local_turn.hpp come", [](auto& t) { return t.come("come", "/a"); });
     all.compiles<one_shot_event>("one_shot_event.hpp run_until", [](auto& e) { return e.run_until(nothing); });
     all.compiles<receipts>("receipts.hpp apply", [](auto& r) { return r.apply(transaction()); });
     all.compiles<back_off>("back_off.hpp pause", [](auto& b) { return b.pause(); });

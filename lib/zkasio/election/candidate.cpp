@@ -33,7 +33,7 @@ using candidacy_ptr = std::shared_ptr<candidacy>;
 using term_ptr = candidacy::term_ptr;
 
 session_loop begin_to_stand(const client& zk, candidacy_ptr state, leader_election election) {
-    auto body = [state, election](const session&) { return candidacy::stand(state, election); };
+    auto body = [state, election](const session& on) { return candidacy::stand(state, on, election); };
     auto ended = [state](std::exception_ptr why) { state->end(why); };
     return run_in_each_session(zk, body, ended);
 }

@@ -59,8 +59,8 @@ private:
 /// what else it has found. So a change costs each process at most three listings, and one write for each number that it
 /// tries, however many coroutines wait. Whoever is first has to be resumed for that: on an executor that stands still,
 /// it keeps those behind it waiting. While coroutines of this client have all n numbers, those that wait ask the
-/// servers nothing. try_acquire() does not stand in line, and returns nothing only if it has found no number that it may
-/// have; without quiet(), it waits for numbers that this client is just giving back.
+/// servers nothing. try_acquire() does not stand in line, and returns nothing only if it has found no number that it
+/// may have; without quiet(), it waits for numbers that this client is just giving back.
 ///
 /// commit() is refused, and a release first looks whose node it is, as those of an unfair_mutex. When a guard loses its
 /// number while the session lives, the number is given back; while a body runs under that guard, no other acquire of

@@ -206,8 +206,8 @@ bool request_table::is_alone(const command& c) const {
     const bool simple =
         !c.watch && !std::holds_alternative<add_auth_request>(c.what) && !std::holds_alternative<multi_request>(c.what);
     return link_.connected() && answered_on_this_connection_ && queue_.empty() && issued_ == 0 && simple &&
-           !options_.reads_only() && encoded_size(c.what) + link_.chroot().size() <= small && ephemerals_.has_room_for(small) &&
-           !owner_.refusal(c.pinned.get());
+           !options_.reads_only() && encoded_size(c.what) + link_.chroot().size() <= small &&
+           ephemerals_.has_room_for(small) && !owner_.refusal(c.pinned.get());
 }
 
 bool request_table::submit_at_once(op_id id, command& c, request_receiver& to) {

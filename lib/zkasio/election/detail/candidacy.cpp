@@ -1,10 +1,12 @@
 #include <zkasio/election/detail/candidacy.hpp>
 
 #include <zkasio/error.hpp>
+#include <zkasio/recipe/log_warning.hpp>
 #include <zkasio/recipe/rethrow_to_caller.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/recipe/wait_as.hpp>
 
+#include <optional>
 #include <string_view>
 #include <system_error>
 
@@ -151,22 +153,47 @@ asio::awaitable<void> candidacy::until_bodies_ended_or_closed(std::shared_ptr<ca
     co_await self->close_.run_until(ended);
 }
 
-asio::awaitable<void> candidacy::stand_until_closed(std::shared_ptr<candidacy> self, leader_election election) {
+// Whoever has stood in an earlier session waits for room: locks that wait may have taken that of the new one first.
+asio::awaitable<void> candidacy::stand_until_closed(std::shared_ptr<candidacy> self, session on,
+                                                       leader_election election) {
+    back_off pauses = toolbox(self->events_).make_back_off();
+    bool warned = false;
     while (!self->closing()) {
         // A term in which the body of an earlier one still runs would keep others from leading, and do no work.
         co_await until_bodies_ended_or_closed(self);
         const auto campaign = [&] { return election.campaign(); };
-        std::optional<leadership> elected = co_await self->close_.run_until(campaign);
+        std::optional<leadership> elected;
+        bool no_room = false;
+        try {
+            elected = co_await self->close_.run_until(campaign);
+        } catch (const error& e) {
+            no_room = self->has_stood_ && e.code() == errc::too_many_ephemerals;
+            if (!no_room) throw;
+        }
+        if (no_room) {
+            if (!std::exchange(warned, true))
+                log_warning(on,
+                            "candidate " + self->path_ +
+                                " waits for room to stand again: too many ephemeral nodes in this session, see "
+                                "client_options::ephemeral_budget()",
+                            {{"path", self->path_}});
+            const auto pause = [&] { return pauses.pause(); };
+            co_await self->close_.run_until(pause);
+            continue;
+        }
+        pauses.reset();
         if (elected) co_await serve(self, std::move(*elected));
+        self->has_stood_ = true;
     }
 }
 
-asio::awaitable<void> candidacy::stand(std::shared_ptr<candidacy> self, leader_election election) {
+asio::awaitable<void> candidacy::stand(std::shared_ptr<candidacy> self, session on, leader_election election) {
     self->running_ = true;
     const std::unique_ptr<bool, void (*)(bool*)> running(&self->running_, [](bool* r) { *r = false; });
     try {
-        co_await stand_until_closed(self, std::move(election));
+        co_await stand_until_closed(self, std::move(on), std::move(election));
     } catch (const std::system_error& e) {
+        self->has_stood_ = true;
         // The node goes with the session: a candidate that was closed has nothing to do in the next one.
         const bool needs_session = e.code() == condition::retryable || e.code() == condition::session_ended ||
                                    e.code() == condition::cancelled;

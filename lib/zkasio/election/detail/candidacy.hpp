@@ -60,7 +60,7 @@ public:
 
     // ------------------------------------------------------------------------------------------ for the loop
     /// The body of run_in_each_session(). Returns when the candidate was closed.
-    static asio::awaitable<void> stand(std::shared_ptr<candidacy> self, leader_election election);
+    static asio::awaitable<void> stand(std::shared_ptr<candidacy> self, session on, leader_election election);
     /// No stand() runs. On the strand.
     bool is_idle() const noexcept { return !running_; }
     /// Called when run_in_each_session() is over. @param why null: the candidate was closed.
@@ -68,7 +68,8 @@ public:
 
 private:
     static asio::awaitable<void> serve(std::shared_ptr<candidacy> self, leadership elected);
-    static asio::awaitable<void> stand_until_closed(std::shared_ptr<candidacy> self, leader_election election);
+    static asio::awaitable<void> stand_until_closed(std::shared_ptr<candidacy> self, session on,
+                                                    leader_election election);
     bool closing() const;
     term_ptr begin_term(leadership elected);
     void end_term(const term_ptr& term, loss_reason why);
@@ -83,6 +84,7 @@ private:
     const std::string path_;
     const one_shot_event close_;
     bool running_ = false;  // on the strand: stand() runs
+    bool has_stood_ = false;  // the same: in a session before
     one_at_a_time reading_;
     mutable std::mutex mutex_;
     // Guarded by mutex_:

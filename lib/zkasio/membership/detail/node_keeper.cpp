@@ -68,10 +68,22 @@ void node_keeper::stands(const node_stat& node, node_board::wished_data data) {
     if (created_by_ != node.czxid) may_write_ = true;
     created_by_ = node.czxid;
     outcome_unknown_ = false;
+    has_stood_ = true;
+    waits_for_room_ = false;
     lost_id_.clear();
     pauses_->reset();
     board_->wrote(std::move(data));
     board_->tell(persistent_node_state::standing, node_path_);
+}
+
+// Locks that wait may have taken the room of the new session first.
+void node_keeper::warn_of_no_room(const session& on) {
+    if (std::exchange(waits_for_room_, true)) return;
+    log_warning(on,
+                "persistent_node " + board_->path() +
+                    " waits for room to stand again: too many ephemeral nodes in this session, see "
+                    "client_options::ephemeral_budget()",
+                {{"path", board_->path()}});
 }
 
 namespace {
@@ -137,7 +149,9 @@ asio::awaitable<void> node_keeper::create(std::shared_ptr<node_keeper> self, ses
         self->create_failed(e, was_unknown);
         if (e.code() == errc::too_large && self->refuses_data(e, data)) co_return;
         parent_is_gone = e.code() == zk_errc::no_node && self->options_.parents() != missing_parents::fail;
-        if (e.code() == errc::too_many_ephemerals && !self->has_no_name()) no_room = std::current_exception();
+        const bool waits_for_room = self->has_stood_;  // in an earlier session, or on this one: its user relies on it
+        if (e.code() == errc::too_many_ephemerals && (waits_for_room || !self->has_no_name()))
+            no_room = std::current_exception();
         if (e.hung_up()) hung_up.emplace(e);
         if (e.code() != zk_errc::node_exists && !parent_is_gone && !no_room && !hung_up) throw;
     }
@@ -155,7 +169,12 @@ asio::awaitable<void> node_keeper::create(std::shared_ptr<node_keeper> self, ses
         } catch (const error& e) {
             if (e.code() != zk_errc::no_auth) throw;
         }
-        if (!exists) std::rethrow_exception(no_room);
+        if (!exists && !self->has_stood_) std::rethrow_exception(no_room);
+        if (!exists) {
+            self->warn_of_no_room(on);
+            co_await pause_unless(self, wish);
+            co_return;
+        }
     }
     if (parent_is_gone) co_await wait_for_parent(self, on, wish);
 }
