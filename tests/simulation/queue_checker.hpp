@@ -59,6 +59,7 @@ private:
         bool deleted = false;  // by an operator, while it waited
         bool fenced = false;   // by the end of its session; or by an operator, while nobody stood before it
         bool told = false;     // its client knows that it is gone
+        std::string passed_by;  // by this attempt of its session, while its own one was asking
     };
 
     static bool conflict(lock_kind a, lock_kind b) { return a == lock_kind::exclusive || b == lock_kind::exclusive; }
@@ -70,7 +71,7 @@ private:
     void fence_behind_lost_owner(const node& successor);
     bool behind_deleted(const attempt& waiter) const;
     void check_exclusion(const std::string& id, const attempt& a) const;
-    void check_order(const std::string& path, const node& n) const;
+    void check_order(const std::string& path, const node& n);
 
     const sim_ensemble& ensemble_;
     std::string directory_;

@@ -100,12 +100,3 @@ TEST_CASE("pacing: connections that were useless are followed by pauses that dou
     p.was_useless();
     CHECK(p.pause_of_next_session(0) == 0ms);  // an expired session is followed by another one at once
 }
-
-TEST_CASE("pacing: a connection that has ended with a known request was not useless", "[pacing]") {
-    connection_pacing p;
-    for (int i = 0; i < 10; ++i) p.was_useless();
-    CHECK(p.pause(0) > 1s);
-    p.ended_with_known_request();
-    CHECK(p.pause(0.999) < 10ms);
-    CHECK(p.useless() == 0);
-}

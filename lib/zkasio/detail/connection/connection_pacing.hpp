@@ -23,9 +23,6 @@ public:
     /// A connection, or a session, has ended before a server has answered a request.
     void was_useless() noexcept { ++useless_; }
     int useless() const noexcept { return useless_; }
-    /// The connection has ended with a request at which the servers hang up each time: the caller of that request is
-    /// made to pause, and not the client, whose leases and other requests need the connection.
-    void ended_with_known_request() noexcept { useless_ = 0; }
     static constexpr int many = 5;
     void handshake_unanswered() noexcept { ++unanswered_handshakes_; }
 

@@ -89,7 +89,6 @@ public:
     void answered() noexcept {
         if (!std::exchange(of_use_, true)) pacing_.reset();
     }
-    void ended_with_known_request() noexcept { pacing_.ended_with_known_request(); }
     /// How many connections in a row have ended before a request was answered.
     int useless_connections() const noexcept { return pacing_.useless(); }
 

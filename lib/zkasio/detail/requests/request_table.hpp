@@ -285,7 +285,6 @@ private:
     bool answered_on_this_connection_ = false;
     std::vector<fatal_request> fatal_;  // one for each kind
     fatal_request largest_lost_;        // on this connection
-    bool ended_with_known_request_ = false;  // the same: its caller was told, see reply::hung_up_at
     fatal_request last_lost_;           // on the last one
     bool one_is_alone_ = false;           // see entry::alone
     bool unsettled_ = false;  // the backend may have news after submit_at_once()

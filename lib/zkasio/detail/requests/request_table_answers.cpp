@@ -147,7 +147,6 @@ void request_table::look_for_fatal(const entry& e, reply& r) {
             is_write(*e.what) && after_watches) {
             r.hung_up_at = e.bytes;
             r.hung_up_times = static_cast<std::uint8_t>(std::min(largest_lost_.connections, 255));
-            ended_with_known_request_ = true;
         }
     } else if (!r.sent) {
         std::erase_if(fatal_, [&](const fatal_request& f) { return f.kind == kind && e.bytes >= f.bytes; });
@@ -158,7 +157,6 @@ void request_table::look_for_fatal(const entry& e, reply& r) {
 
 void request_table::conclude_fatal() {
     last_lost_ = std::exchange(largest_lost_, {});
-    if (std::exchange(ended_with_known_request_, false)) link_.ended_with_known_request();
     if (last_lost_.connections == 0) return;
     std::erase_if(fatal_, [&](const fatal_request& f) { return f.kind == last_lost_.kind; });
     fatal_.push_back(last_lost_);
