@@ -444,7 +444,7 @@ TEST_CASE("slots: a body under all numbers that asks for one more is told so", "
         std::error_code code;
         const auto ask = [&](lock_guard&) -> asio::awaitable<void> {
             try {
-                co_await both.acquire();
+                const lock_guard more = co_await both.acquire();
             } catch (const error& failed) {
                 code = failed.code();
             }

@@ -229,7 +229,7 @@ TEST_CASE("work_queue: an item with a delay that may not be read or moved is lef
 
 TEST_CASE("work_queue: of many items that may not be read, or moved, one warning tells, and they cost a read each",
           "[numbers]") {
-    for (const std::size_t n : {10, 100, 1000})
+    for (const std::size_t n : {10U, 100U, 1000U})
         for (const std::string kind : {"with a delay", "with a delay that may not be moved", "without"}) {
             INFO(n << " items, " << kind);
             scene s;
