@@ -105,7 +105,8 @@ public:
     /// the write may or may not have been applied. Also true for the error of a function that has cancelled a body with
     /// such a write, or whose last body has ended with one: with_lock(), lead(), with_task_scope(), timeout() and all
     /// others that run a body; the code is the reason (errc::lock_lost, errc::session_expired ...), and the hint tells
-    /// of the body's write. A cancelled `a() && b()` counts as such a write: Asio keeps the exception of a() only.
+    /// of the body's write. A cancelled `a() && b()`, or `a() || b()`, counts as such a write: Asio keeps the exception
+    /// of a() only.
     bool outcome_unknown() const noexcept { return outcome_unknown_; }
 
     /// Of zk_errc::connection_loss: five connections in a row have ended with this request. So the servers hang up at

@@ -155,7 +155,7 @@ asio::awaitable<void> candidacy::until_bodies_ended_or_closed(std::shared_ptr<ca
 
 // Whoever has stood in an earlier session waits for room: locks that wait may have taken that of the new one first.
 asio::awaitable<void> candidacy::stand_until_closed(std::shared_ptr<candidacy> self, session on,
-                                                       leader_election election) {
+                                                    leader_election election) {
     back_off pauses = toolbox(self->events_).make_back_off();
     bool warned = false;
     while (!self->closing()) {
