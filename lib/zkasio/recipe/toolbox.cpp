@@ -156,6 +156,11 @@ void toolbox::is_gone(const std::string& path) const {
     requests.tell_room();
 }
 
+void toolbox::was_applied(std::string path) const {
+    on_strand(there(on_.core_, "was_applied"),
+              [c = on_.core_, path = std::move(path)] { c->requests().was_applied(path); });
+}
+
 void toolbox::remove_orphans(std::string key, std::string directory,
                              std::function<bool(const std::string& name)> is_one) const {
     if (!on_.session_ || !on_.session_->resumed) return;

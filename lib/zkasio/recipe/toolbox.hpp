@@ -103,6 +103,11 @@ public:
     asio::awaitable<std::multimap<std::string, std::string>> find_all_protected(std::string parent,
                                                                                 std::vector<std::string> ids) const;
 
+    /// A write whose answer was lost has been applied, as the recipe has found out by other means than the searches
+    /// above: it is not one at which servers hang up, see error::hung_up(). From any thread.
+    /// @param path of the write, or of the last step of a transaction.
+    void was_applied(std::string path) const;
+
     /// As operations::multi(), behind checks that the nodes `checked` exist. Messages name `operation`, and count from
     /// the first of `steps`.
     asio::awaitable<std::vector<step_result>> multi_behind(std::vector<std::string> checked, transaction steps,

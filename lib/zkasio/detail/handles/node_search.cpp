@@ -63,6 +63,8 @@ public:
             const std::error_code code = synced->reply.code ? synced->reply.code : listed->reply.code;
             if (code != condition::retryable) {
                 if (!code) match(round_, listed->reply.children);
+                for (const wanted_ptr& w : round_)
+                    for (const auto& [id, name] : w->found) core_->requests().was_applied(id);
                 finish(code == zk_errc::no_node ? std::error_code() : code);
                 co_return true;
             }

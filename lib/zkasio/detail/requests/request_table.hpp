@@ -172,6 +172,9 @@ public:
     int ended_with_same_request() const noexcept { return last_lost_.connections; }
     /// That request: "set /path, 8050 bytes".
     const std::string& request_of_end() const noexcept { return last_lost_.text; }
+    /// A request that was lost has been applied, as whoever asked has found out: it counts as answered.
+    /// @param lost a part of its path that no other request has.
+    void was_applied(std::string_view lost);
 
 private:
     /// Where a request is. A request enters with submit() or submit_at_once(), and is gone with its outcome:

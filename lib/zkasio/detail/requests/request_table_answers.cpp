@@ -162,6 +162,10 @@ void request_table::conclude_fatal() {
     fatal_.push_back(last_lost_);
 }
 
+void request_table::was_applied(std::string_view lost) {
+    std::erase_if(fatal_, [lost](const fatal_request& f) { return f.text.find(lost) != f.text.npos; });
+}
+
 bool request_table::repeats(const entry& e, const reply& r) const {
     const bool retryable = r.code && r.code == condition::retryable;  // for most answers, one comparison
     const bool of_feeds = e.connection && std::holds_alternative<sync_request>(*e.what);  // sent by feeds_connected()

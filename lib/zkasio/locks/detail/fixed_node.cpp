@@ -69,7 +69,10 @@ asio::awaitable<std::optional<std::int64_t>> fixed_node_attempt::created(
         }
         if (lost) {
             const std::optional<node_stat> there = co_await find_fixed_node(on_, path_);
-            if (there && there->ephemeral_owner == on_.id() && there->czxid != orphan_) czxid = there->czxid;
+            if (there && there->ephemeral_owner == on_.id() && there->czxid != orphan_) {
+                czxid = there->czxid;
+                toolbox(on_).was_applied(path_);
+            }
             again = !there;  // the create was not carried out
             if (again && hung_up) {
                 uncertain_ = false;

@@ -46,6 +46,7 @@ asio::awaitable<std::optional<created>> replace_by_reader_node(session on, lock_
         }
         const std::optional<node_stat> there = co_await find(on, as->directory, path, bool(failed));
         if (there) {
+            if (failed) toolbox(on).was_applied(writer);
             std::optional<created> node(std::in_place);
             node->path = path;
             node->stat = *there;
