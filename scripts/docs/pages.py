@@ -1,14 +1,16 @@
-"""Makes what mkdocs reads of what stands in docs/: pages.py API_TAGS OUT.
+"""Makes what mkdocs reads of the pages in docs/ and the READMEs of the examples: pages.py API_TAGS OUT.
 
 Pages contain their code: snippets.py compares it with the files. Snippets with nothing but empty lines between them are
 shown side by side, as tabs: zkasio, Curator, kazoo. Links to public headers become links into the API reference, links
-to other files of the project links to a page with that file.
+to other files of the project links to a page with that file. On the site a page of docs/ has its path without "docs/",
+and a README of the examples its whole path.
 
 An error is a link to a file or heading that does not exist, the name of a source or header that does not exist, code
 that differs from its file, and a page that the navigation has forgotten.
 """
 
 import html
+import os
 import re
 import shutil
 import sys
@@ -24,7 +26,7 @@ import snippets
 
 ROOT = snippets.ROOT
 DOCS = ROOT / "docs"
-LINK = re.compile(r"\]\(\.\./(?P<path>[^)#]+)(?P<anchor>#[^)]*)?\)")
+LINK = re.compile(r"(?P<before>\]\(|src=\")(?![a-z]+:|#)(?P<path>[^)#\"]+)(?P<anchor>#[^)\"]*)?(?P<after>[)\"])")
 HEADER = re.compile(r"(?<!\[)`(zkasio/[\w/]+\.hpp)`")
 NAMED_SOURCE = re.compile(r"`(?!zkasio/)([\w/]+\.[ch]pp)`")
 TABS = {".cpp": "zkasio", ".java": "Curator", ".py": "kazoo"}
@@ -106,16 +108,21 @@ def api_pages(tags):
     return pages
 
 
+def on_site(path):
+    """Where a page, or another file of docs/, is on the site. The path is that in the project."""
+    return path.removeprefix("docs/")
+
+
 def staged(page, sources, headers):
     """The text of a page, for mkdocs."""
     lines = page.read_text(encoding="utf-8").split("\n")
     for number, mistake in snippets.mistakes(page, lines):
-        error(f"docs/{page.name}:{number}", mistake)
+        error(f"{page.relative_to(ROOT)}:{number}", mistake)
     out, done = [], 0
     for group in side_by_side(lines):
         out += prose(page, lines, done, group[0].begin, sources, headers)
         for snippet in group:
-            shown = with_source(snippet, sources)
+            shown = with_source(page, snippet, sources)
             if len(group) > 1:
                 shown = f'=== "{TABS[Path(snippet.file).suffix]}"\n\n' + textwrap.indent(shown, "    ")
             out += [shown, ""]
@@ -136,38 +143,49 @@ def side_by_side(lines):
 
 
 def prose(page, lines, begin, end, sources, headers):
-    return [to_site(f"docs/{page.name}:{number + 1}", lines[number], sources, headers) for number in range(begin, end)]
+    return [to_site(page, number, lines[number], sources, headers) for number in range(begin, end)]
 
 
-def to_site(where, line, sources, headers):
+def seen_from(page, target):
+    """A target, which is a path on the site, as a link from a page."""
+    return os.path.relpath(target, os.path.dirname(on_site(str(page.relative_to(ROOT)))) or ".")
+
+
+def to_site(page, number, line, sources, headers):
     """A line whose links lead to where things are in the site. A header that is only named becomes one."""
+    where = f"{page.relative_to(ROOT)}:{number + 1}"
+
     def link(found):
-        path = found["path"]
+        path = os.path.relpath((page.parent / found["path"]).resolve(), ROOT)
         public = re.fullmatch(r"lib/(zkasio/(?!.*detail/).+\.hpp)", path)
-        target = headers.get(public[1]) if public else sources.link(path)
+        if path.startswith("docs/") or ROOT / path in snippets.pages_of_the_site():
+            target = on_site(path)
+        else:
+            target = headers.get(public[1]) if public else sources.link(path)
         if target is None:
             error(where, f"there is no {path}" if not public else f"no documented header {path}")
-        return f"]({target}{found['anchor'] or ''})"
+            return found[0]
+        return f"{found['before']}{seen_from(page, target)}{found['anchor'] or ''}{found['after']}"
 
     def named(found):
         header = found[1]
         if not (ROOT / "lib" / header).is_file():
             error(where, f"there is no header {header}")
-        return f"[`{header}`]({headers[header]})" if header in headers else found[0]
+        return f"[`{header}`]({seen_from(page, headers[header])})" if header in headers else found[0]
 
     for source in NAMED_SOURCE.findall(line):
         if not any(path.endswith("/" + source) for path in sources.all):
             error(where, f"there is no file {source}")
-    return LINK.sub(link, HEADER.sub(named, line))
+    return HEADER.sub(named, LINK.sub(link, line))
 
 
-def with_source(snippet, sources):
+def with_source(page, snippet, sources):
     """The code of a snippet, and below it a link to its place in the file."""
     try:
         _, first = snippets.section(snippet.file, snippet.section)
     except ValueError:
         return ""  # is one of the mistakes
-    source = f"[{snippet.file}]({sources.link(snippet.file)}#L-{first}){{ .source }}"
+    source = f"[{snippet.file}]({seen_from(page, sources.link(snippet.file))}#L-{first}){{ .source }}"
     return "\n".join([*snippet.fenced(snippet.code or ""), "", source])
 
 
@@ -201,7 +219,7 @@ def check_reference():
 
 def check_links_of_the_project():
     """README and the like link to pages, headings and files; sources name pages."""
-    for page in [*ROOT.glob("*.md"), *ROOT.glob("tests/**/*.md")]:
+    for page in [*ROOT.glob("*.md"), *ROOT.glob("tests/**/*.md"), *ROOT.glob(".github/**/*.md")]:
         for number, line in enumerate(without_code(page.read_text(encoding="utf-8").split("\n")), 1):
             shown = re.sub(r"`[^`]*`", "", line)
             for target in re.findall(r"\]\(([^)]+)\)|(?:src|srcset|href)=\"([^\"]+)\"", shown):
@@ -221,7 +239,7 @@ def check_links_of_the_project():
         for file in (ROOT / directory).rglob("*"):
             ours = ROOT / "tests/docs" not in file.parents  # names pages that are not there, on purpose
             if ours and file.suffix in (".hpp", ".cpp", ".py", ".sh", ".txt") and file.is_file():
-                for named in re.findall(r"docs/[\w-]+\.md", file.read_text(encoding="utf-8")):
+                for named in re.findall(r"(?:docs|examples)/[\w/-]+\.md", file.read_text(encoding="utf-8")):
                     if not (ROOT / named).exists():
                         error(file.relative_to(ROOT), f"there is no {named}")
 
@@ -231,10 +249,12 @@ def main(tags, out):
     shutil.copytree(DOCS, pages, ignore=shutil.ignore_patterns("*.md", "mkdocs.yml", "Doxyfile", "api.*"))
     sources, headers = Sources(pages), api_pages(tags)
     navigation = (DOCS / "mkdocs.yml").read_text(encoding="utf-8")
-    for page in sorted(DOCS.glob("*.md")):
-        (pages / page.name).write_text(staged(page, sources, headers), encoding="utf-8")
-        if not re.search(rf"\b{re.escape(page.name)}$", navigation, re.MULTILINE):
-            error(f"docs/{page.name}", "is not in the navigation of docs/mkdocs.yml")
+    for page in snippets.pages_of_the_site():
+        path = str(page.relative_to(ROOT))
+        (pages / on_site(path)).parent.mkdir(parents=True, exist_ok=True)
+        (pages / on_site(path)).write_text(staged(page, sources, headers), encoding="utf-8")
+        if not re.search(rf"[ :]{re.escape(on_site(path))}$", navigation, re.MULTILINE):
+            error(path, "is not in the navigation of docs/mkdocs.yml")
     (pages / "source.css").write_text(source_style(), encoding="utf-8")
     shutil.copyfile(DOCS / "mkdocs.yml", Path(out) / "mkdocs.yml")
     check_links_of_the_project()

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """Copies code into the pages: snippets.py [--check]. With --check it only tells where a page differs.
 
-README.md and the pages in docs/ contain the code that they show, so that it can be read where the Markdown is read. A
-line in front of each piece of code names the file and the section that it was copied from:
+README.md, the pages in docs/ and the READMEs of the examples contain the code that they show, so that it can be read
+where the Markdown is read. A line in front of each piece of code names the file and the section that it was copied from:
 
     [examples/locks.cpp: permits](../examples/locks.cpp)
     ```cpp
@@ -13,6 +13,7 @@ The section stands in that file between the lines "// [permits]" and "// [/permi
 "# [...]". To add code to a page, write the line in front, and run this script.
 """
 
+import functools
 import re
 import sys
 import textwrap
@@ -23,6 +24,12 @@ LANGUAGES = {".cpp": "cpp", ".hpp": "cpp", ".py": "python", ".java": "java", ".t
 SOURCE = re.compile(r"^\[(?P<file>[^\]:]+): (?P<section>[\w-]+)\]\((?P<link>[^)]+)\)$")
 FENCE = re.compile(r"^ *```(?P<language>[\w+]*)")
 COMPILED = ("cpp", "c++", "java", "python")
+
+
+@functools.cache
+def pages_of_the_site():
+    """The pages in docs/, and the READMEs of the examples."""
+    return sorted([*(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("README.md")])
 
 
 class Snippet:
@@ -109,7 +116,7 @@ def main(arguments):
     if arguments not in ([], ["--check"]):
         sys.exit(__doc__)
     failed = False
-    for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
+    for page in [ROOT / "README.md", *pages_of_the_site()]:
         before = page.read_text(encoding="utf-8")
         lines = before.split("\n")
         if not arguments:
