@@ -1,4 +1,4 @@
-"""The examples print what docs/examples.md says.
+"""The examples print what examples/README.md says.
 
 A block of that page begins with the command, "$ build/demo/examples/NAME 127.0.0.1:2181". The lines behind it are what
 the program prints: the same words, but for those that contain a digit on both sides, which may differ. The word "…"
