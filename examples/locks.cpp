@@ -41,7 +41,7 @@ asio::awaitable<void> permits(zkasio::client zk) {
     const zkasio::semaphore connections(zk, "/locks-example/connections", zkasio::permits::fixed(3));
     const lock_guard two = co_await connections.acquire(2);
     const auto too_many = co_await connections.try_acquire(2);
-    std::cout << "two permits, " << (too_many ? "and two more?" : "two more there are not") << "\n";
+    std::cout << "two permits, " << (too_many ? "and two more?" : "but not two more") << "\n";
 }
 // [/permits]
 
