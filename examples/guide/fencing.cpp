@@ -1,4 +1,4 @@
-// docs/fencing.md: a store that checks the tokens of the lock that protects the store.
+// docs/sessions.md: a store that checks the tokens of the lock that protects the store.
 #include "guide.hpp"
 
 #include <zkasio/locks/mutex.hpp>

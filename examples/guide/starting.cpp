@@ -1,4 +1,4 @@
-// docs/starting.md: from start to stop.
+// docs/in-your-server.md: from start to stop.
 #include "guide.hpp"
 
 #include <zkasio/locks/mutex.hpp>

@@ -1,4 +1,4 @@
-// docs/threads.md: zkasio in a server with several threads.
+// docs/in-your-server.md: zkasio in a server with several threads.
 #include "guide.hpp"
 
 #include <zkasio/cache/node_cache.hpp>

@@ -75,7 +75,7 @@ private:
 /// the lock at once, use try_acquire_for() with some round trips.
 ///
 /// *Tokens*: the turns of one tenure have the same node, and so the same fencing_token::value(); compare tokens as a
-/// whole, with fencing_token::turn(). See docs/fencing.md.
+/// whole, with fencing_token::turn(). See docs/sessions.md.
 ///
 /// *On session loss* the coroutine that has its turn loses its guard, and the waiting ones end as those of a `mutex`.
 /// Waiting coroutines have no node: operators cannot see or delete them, and acquire_options::on_position() tells
