@@ -51,7 +51,7 @@ asio::awaitable<void> several(zkasio::client zk) {
     zkasio::multi_mutex transfer(zk);
     transfer.add(zkasio::mutex(zk, "/locks-example/account-b")).add(zkasio::mutex(zk, "/locks-example/account-a"));
     const auto both = co_await transfer.try_acquire_for(5s);
-    if (both) std::cout << "both accounts, in one transaction\n";
+    if (both) std::cout << "both accounts are locked\n";
 }
 // [/several]
 

@@ -38,15 +38,13 @@ tries tries_of(std::string name, Lock lock) {
 std::vector<tries> tries_of_every_kind(const client& zk, const std::string& dir) {
     std::vector<tries> all;
     const shared_mutex rw(zk, dir + "/rw"), readers(zk, dir + "/readers");
-    multi_mutex together(zk), one_by_one(zk, multi_mutex_options().one_after_another());
-    together.add(mutex(zk, dir + "/t1")).add(mutex(zk, dir + "/t2"));
-    one_by_one.add(mutex(zk, dir + "/o1")).add(semaphore(zk, dir + "/o2", permits::fixed(1)));
+    multi_mutex several(zk);
+    several.add(mutex(zk, dir + "/o1")).add(semaphore(zk, dir + "/o2", permits::fixed(1)));
     all.push_back(tries_of("mutex", mutex(zk, dir + "/mutex")));
     all.push_back(tries_of("writer", rw));
     all.push_back(tries_of("semaphore", semaphore(zk, dir + "/semaphore", permits::fixed(1))));
     all.push_back(tries_of("unfair", unfair_mutex(zk, dir + "/flag")));
-    all.push_back(tries_of("together", together));
-    all.push_back(tries_of("one by one", one_by_one));
+    all.push_back(tries_of("several", several));
     tries shared;
     shared.name = "reader";
     shared.now = [readers] { return readers.try_acquire_shared(); };

@@ -81,7 +81,7 @@ TEST_CASE(
         const std::string dir = co_await fresh_directory(zk, "lock-itself");
         const mutex lock(zk, dir + "/m");
         const unfair_mutex flag(zk, dir + "/n");
-        multi_mutex both(zk, multi_mutex_options().one_after_another());
+        multi_mutex both(zk);
         both.add(mutex(zk, dir + "/a")).add(lock).add(flag);
         auto again = [&](lock_guard&) -> asio::awaitable<void> { (void)co_await lock.acquire(); };
         std::error_code c = co_await code_of(lock.with_lock(again, revocation_policy::cancel_after(1h)));

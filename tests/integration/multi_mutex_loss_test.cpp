@@ -13,7 +13,7 @@ using namespace zkasio::test;
 
 namespace {
 
-// a and b, in one transaction.
+// a and b.
 multi_mutex two(client zk, const std::string& dir) {
     multi_mutex both(zk);
     both.add(mutex(zk, dir + "/a")).add(mutex(zk, dir + "/b"));
@@ -49,16 +49,14 @@ struct slow_lock {
 TEST_CASE("multi_mutex: a node that is deleted loses the guard, and the others are released with it") {
     auto body = [](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "multi-loss");
-        for (const bool together : {true, false}) {
-            const multi_mutex all = three(zk, dir, together ? multi_mutex_options() : one_by_one());
-            std::optional<lock_guard> guard(co_await all.acquire());
-            co_await zk.remove(guard->paths()[1]);
-            const loss_reason why = co_await guard->lost();
-            CHECK(why == loss_reason::node_deleted);
-            CHECK_FALSE(guard->held());
-            guard.reset();
-            co_await until_free(zk, dir);
-        }
+        const multi_mutex all = three(zk, dir);
+        std::optional<lock_guard> guard(co_await all.acquire());
+        co_await zk.remove(guard->paths()[1]);
+        const loss_reason why = co_await guard->lost();
+        CHECK(why == loss_reason::node_deleted);
+        CHECK_FALSE(guard->held());
+        guard.reset();
+        co_await until_free(zk, dir);
     };
     with_client(body);
 }
@@ -102,19 +100,19 @@ TEST_CASE("multi_mutex: a node that is deleted while it waits comes back, or the
     with_client(body);
 }
 
-TEST_CASE("multi_mutex: three wait for the same locks, and one loses its place in one of them - all get them") {
+TEST_CASE("multi_mutex: three wait for the same locks, and one loses its place - all get them") {
     auto body = [](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "multi-one-place");
         const auto executor = co_await asio::this_coro::executor;
         std::vector<test_client> others;
         for (int i = 0; i < 3; ++i) others.emplace_back(executor, options());
         for (const std::size_t loser : {0u, 1u, 2u}) {
-            const std::string lock = dir + (loser == 1 ? "/b" : "/a");
+            const std::string lock = dir + "/a";
             lock_guard held = co_await two(zk, dir).acquire();
             std::vector<taker> takers;
             for (const test_client& other : others) {
                 takers.emplace_back(executor, two(other, dir).acquire());
-                co_await until_queued(zk, dir + "/b", takers.size() + 1);
+                co_await until_queued(zk, lock, takers.size() + 1);
             }
             const std::vector<std::string> nodes = co_await in_order(zk, lock);
             REQUIRE(nodes.size() == 4);
@@ -179,7 +177,7 @@ TEST_CASE("multi_mutex: whoever loses a lock of any kind while it waits for the 
         const test_client waiting(executor, options().session_timeout(paced(4s)));
         auto lost_first = [&](std::string kind) -> asio::awaitable<void> {
             const std::string dir = top + "/" + kind, first = dir + "/a";
-            multi_mutex all(waiting, one_by_one());
+            multi_mutex all(waiting);
             std::string nodes = first;
             std::function<asio::awaitable<lock_guard>()> take_first = [&] { return mutex(zk, first).acquire(); };
             if (kind == "mutex") all.add(mutex(waiting, first));
@@ -324,7 +322,7 @@ TEST_CASE("multi_mutex: expiry of the session loses all, and ends an acquire tha
         const test_client victim(executor, options());
         lock_guard held = co_await three(victim, dir).acquire();
         taker theirs(executor, three(victim, dir).acquire()), ours(executor, three(zk, dir).acquire());
-        co_await until_queued(zk, dir + "/c", 3);
+        co_await until_queued(zk, dir + "/a", 3);
         co_await expire_session(victim);
         const loss_reason why = co_await held.lost();
         CHECK(why == loss_reason::session_expired);

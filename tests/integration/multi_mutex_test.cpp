@@ -9,7 +9,7 @@
 using namespace zkasio;
 using namespace zkasio::test;
 
-TEST_CASE("multi_mutex: mutexes are joined by one transaction") {
+TEST_CASE("multi_mutex: mutexes in the order of their paths, each with its token") {
     auto body = [](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "multi-mutexes");
         const multi_mutex all = three(zk, dir);
@@ -17,30 +17,32 @@ TEST_CASE("multi_mutex: mutexes are joined by one transaction") {
         lock_guard guard = co_await all.acquire();
         CHECK(guard.held());
         REQUIRE(guard.paths().size() == 3);
-        std::vector<std::int64_t> created;
+        std::vector<fencing_token> created;
         for (const std::string& path : guard.paths()) {
             const auto node = co_await zk.exists(path);
             REQUIRE(node);
-            created.push_back(node->czxid);
+            created.emplace_back(node->czxid);
         }
         CHECK(guard.paths()[0].starts_with(dir + "/a/"));
         CHECK(guard.paths()[2].starts_with(dir + "/c/"));
-        CHECK(created[0] == created[1]);
-        CHECK(created[1] == created[2]);
-        CHECK(guard.token().value() == created[0]);
+        CHECK(std::is_sorted(created.begin(), created.end()));
+        CHECK(guard.tokens() == created);
+        CHECK(guard.token() == created.back());
         co_await guard.release();
         CHECK_FALSE(guard.held());
+        CHECK(guard.tokens() == created);
         for (const char* name : {"/a", "/b", "/c"}) {
             const std::vector<std::string> left = co_await children_of(zk, dir + name);
             CHECK(left.empty());
         }
         lock_guard again = co_await all.acquire();
-        CHECK(again.token() > guard.token());
+        CHECK(again.tokens().front() > created.front());
+        CHECK(lock_guard().tokens().empty());
     };
     with_client(body);
 }
 
-TEST_CASE("multi_mutex: locks of all kinds together") {
+TEST_CASE("multi_mutex: locks of all kinds") {
     auto body = [](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "multi-kinds");
         const mutex a(zk, dir + "/a");
@@ -57,6 +59,8 @@ TEST_CASE("multi_mutex: locks of all kinds together") {
             largest = std::max(largest, node->czxid);
         }
         CHECK(guard.token().value() == largest);
+        CHECK(guard.tokens().size() == 5);
+        CHECK(guard.tokens()[3] == guard.tokens()[4]);  // of the permits
         auto reader = co_await c.try_acquire_shared();
         CHECK(reader);  // readers share
         auto writer = co_await c.try_acquire();
@@ -101,49 +105,46 @@ TEST_CASE("multi_mutex: those who add the same locks in opposite order do not wa
         const std::string dir = co_await fresh_directory(zk, "multi-order");
         const auto executor = co_await asio::this_coro::executor;
         const test_client other(executor, options());
-        for (const bool together : {true, false}) {
-            const multi_mutex_options how = together ? multi_mutex_options() : one_by_one();
-            int inside = 0, served = 0;
-            auto task = [&](client c, bool forward) -> asio::awaitable<void> {
-                multi_mutex both(c, how);
-                const mutex a(c, dir + "/a"), b(c, dir + "/b");
-                if (forward)
-                    both.add(a).add(b);
-                else
-                    both.add(b).add(a);
-                for (int round = 0; round < 10; ++round) {
-                    lock_guard guard = co_await both.acquire();
-                    CHECK(++inside == 1);
-                    co_await turns(1);
-                    CHECK(guard.held());
-                    --inside;
-                    ++served;
-                    co_await guard.release();
-                }
-            };
-            std::vector<running> tasks;
-            for (int i = 0; i < 8; ++i)
-                tasks.emplace_back(executor, task(i < 4 ? client(zk) : client(other), i % 2 == 0));
-            for (const running& t : tasks) {
-                const std::exception_ptr e = co_await t.end();
-                CHECK_FALSE(e);
+        int inside = 0, served = 0;
+        auto task = [&](client c, bool forward) -> asio::awaitable<void> {
+            multi_mutex both(c);
+            const mutex a(c, dir + "/a"), b(c, dir + "/b");
+            if (forward)
+                both.add(a).add(b);
+            else
+                both.add(b).add(a);
+            for (int round = 0; round < 10; ++round) {
+                lock_guard guard = co_await both.acquire();
+                CHECK(++inside == 1);
+                co_await turns(1);
+                CHECK(guard.held());
+                --inside;
+                ++served;
+                co_await guard.release();
             }
-            CHECK(served == 80);
-            co_await until_free(zk, dir);
+        };
+        std::vector<running> tasks;
+        for (int i = 0; i < 8; ++i)
+            tasks.emplace_back(executor, task(i < 4 ? client(zk) : client(other), i % 2 == 0));
+        for (const running& t : tasks) {
+            const std::exception_ptr e = co_await t.end();
+            CHECK_FALSE(e);
         }
+        CHECK(served == 80);
+        co_await until_free(zk, dir);
         co_await other.close();
     };
     with_client(body);
 }
 
-TEST_CASE("multi_mutex: one after another, it holds nothing behind the lock it waits for") {
+TEST_CASE("multi_mutex: it holds nothing behind the lock it waits for") {
     auto body = [](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "multi-waits");
         const auto executor = co_await asio::this_coro::executor;
         const test_client other(executor, options());
         const mutex theirs(other, dir + "/b"), behind(other, dir + "/c");
         lock_guard held = co_await theirs.acquire();
-        taker all(executor, three(zk, dir, one_by_one()).acquire());
+        taker all(executor, three(zk, dir).acquire());
         co_await until_queued(zk, dir + "/b", 2);
         co_await until_queued(zk, dir + "/a", 1);
         const std::vector<std::string> c = co_await children_of(zk, dir + "/c");
@@ -159,47 +160,22 @@ TEST_CASE("multi_mutex: one after another, it holds nothing behind the lock it w
     with_client(body);
 }
 
-TEST_CASE("multi_mutex: together, it keeps its place in all queues while it waits for one") {
-    auto body = [](client zk) -> asio::awaitable<void> {
-        const std::string dir = co_await fresh_directory(zk, "multi-waits-together");
-        const auto executor = co_await asio::this_coro::executor;
-        const test_client other(executor, options());
-        const mutex theirs(other, dir + "/b");
-        lock_guard held = co_await theirs.acquire();
-        taker all(executor, three(zk, dir).acquire());
-        co_await until_queued(zk, dir + "/a", 1);
-        co_await until_queued(zk, dir + "/b", 2);
-        co_await until_queued(zk, dir + "/c", 1);
-        taker later(executor, theirs.acquire());
-        co_await until_queued(zk, dir + "/b", 3);
-        co_await held.release();
-        co_await all.got();
-        CHECK_FALSE(later.has_it());
-        all.release();
-        co_await later.got();
-        co_await other.close();
-    };
-    with_client(body);
-}
-
 TEST_CASE(
     "multi_mutex: one that cannot be had because of a foreign child - the others are released, no more are tried") {
     auto body = [](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "multi-foreign");
         co_await zk.create(dir + "/b");
         co_await zk.create(dir + "/b/somebody-else");
-        for (const bool together : {false, true}) {
-            const multi_mutex all = three(zk, dir, together ? multi_mutex_options() : one_by_one());
-            auto attempt = [&]() -> asio::awaitable<void> { (void)co_await all.acquire(); };
-            const std::string text = co_await message_of(attempt());
-            CHECK(text.starts_with("acquire " + dir + "/b: "));
-            CHECK(text.find("somebody-else") != std::string::npos);
-            co_await until_queued(zk, dir + "/a", 0);
-            co_await until_queued(zk, dir + "/b", 1);
-            co_await until_queued(zk, dir + "/c", 0);
-            const auto c = co_await zk.exists(dir + "/c");
-            if (!together) CHECK_FALSE(c);  // not even touched
-        }
+        const multi_mutex all = three(zk, dir);
+        auto attempt = [&]() -> asio::awaitable<void> { (void)co_await all.acquire(); };
+        const std::string text = co_await message_of(attempt());
+        CHECK(text.starts_with("acquire " + dir + "/b: "));
+        CHECK(text.find("somebody-else") != std::string::npos);
+        co_await until_queued(zk, dir + "/a", 0);
+        co_await until_queued(zk, dir + "/b", 1);
+        co_await until_queued(zk, dir + "/c", 0);
+        const auto c = co_await zk.exists(dir + "/c");
+        CHECK_FALSE(c);  // not even touched
     };
     with_client(body);
 }
@@ -212,17 +188,15 @@ TEST_CASE("multi_mutex: one that is forbidden - the others are released, no more
         hers.acl(creator_all_acl());
         co_await zk.create(dir + "/b", "", hers);
         const test_client stranger(co_await asio::this_coro::executor, options());
-        for (const bool together : {false, true}) {
-            const multi_mutex all = three(stranger, dir, together ? multi_mutex_options() : one_by_one());
-            auto attempt = [&]() -> asio::awaitable<void> { (void)co_await all.acquire(); };
-            const std::error_code c = co_await code_of(attempt());
-            CHECK(c == zk_errc::no_auth);
-            const std::string text = co_await message_of(attempt());
-            CHECK(text.find(dir + "/b") != std::string::npos);
-            co_await until_free(zk, dir);
-            const auto last = co_await zk.exists(dir + "/c");
-            if (!together) CHECK_FALSE(last);
-        }
+        const multi_mutex all = three(stranger, dir);
+        auto attempt = [&]() -> asio::awaitable<void> { (void)co_await all.acquire(); };
+        const std::error_code c = co_await code_of(attempt());
+        CHECK(c == zk_errc::no_auth);
+        const std::string text = co_await message_of(attempt());
+        CHECK(text.find(dir + "/b") != std::string::npos);
+        co_await until_free(zk, dir);
+        const auto last = co_await zk.exists(dir + "/c");
+        CHECK_FALSE(last);
         CHECK(stranger.state() == session_state::connected);
         co_await stranger.close();
     };
@@ -256,17 +230,15 @@ TEST_CASE("multi_mutex: no locks, the same lock twice and locks of another clien
         CHECK(twice.path() == dir + "/a");
 
         const test_client other(co_await asio::this_coro::executor, options());
-        for (const bool together : {true, false}) {
-            multi_mutex mixed(zk, together ? multi_mutex_options() : one_by_one()), strange = mixed, one = mixed;
-            mixed.add(mutex(zk, dir + "/a")).add(mutex(other, dir + "/b"));
-            strange.add(mutex(other, dir + "/a")).add(mutex(other, dir + "/b"));
-            one.add(mutex(other, dir + "/a"));
-            for (const multi_mutex& m : {mixed, strange, one}) {
-                auto acquiring = [&]() -> asio::awaitable<void> { (void)co_await m.acquire(); };
-                const std::error_code c = co_await code_of(acquiring());
-                CHECK(c == errc::invalid_argument);
-                co_await until_free(zk, dir);
-            }
+        multi_mutex mixed(zk), strange = mixed, one = mixed;
+        mixed.add(mutex(zk, dir + "/a")).add(mutex(other, dir + "/b"));
+        strange.add(mutex(other, dir + "/a")).add(mutex(other, dir + "/b"));
+        one.add(mutex(other, dir + "/a"));
+        for (const multi_mutex& m : {mixed, strange, one}) {
+            auto acquiring = [&]() -> asio::awaitable<void> { (void)co_await m.acquire(); };
+            const std::error_code c = co_await code_of(acquiring());
+            CHECK(c == errc::invalid_argument);
+            co_await until_free(zk, dir);
         }
         co_await other.close();
     };

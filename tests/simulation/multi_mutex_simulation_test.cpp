@@ -15,18 +15,18 @@ lock_under_test alone(const std::string& path) {
     return thing({{path}}, [path](client zk, std::string id) { return mutex_at(std::move(zk), path, std::move(id)); });
 }
 
-lock_under_test several(std::vector<std::string> paths, multi_mutex_options o) {
+lock_under_test several(std::vector<std::string> paths) {
     std::vector<share> shares;
     for (const std::string& path : paths) shares.push_back({path});
-    return thing(shares, [paths, o](client zk, std::string id) {
-        multi_mutex all(zk, o);
+    return thing(shares, [paths](client zk, std::string id) {
+        multi_mutex all(zk);
         for (const std::string& path : paths) all.add(mutex_at(zk, path, id));
         return all;
     });
 }
 
-things mutexes(multi_mutex_options o) {
-    return {alone(a), alone(b), several({a, b}, o), several({b, c}, o), several({c, a, b}, o)};
+things mutexes() {
+    return {alone(a), alone(b), several({a, b}), several({b, c}), several({c, a, b})};
 }
 
 shared_mutex readable_of(client zk, std::string id) {
@@ -42,13 +42,8 @@ multi_mutex three_kinds(client zk, std::string id) {
     return multi_mutex(zk).add(simple_of(zk, id)).add(readable_of(zk, id)).add(mutex_at(zk, a, id));
 }
 
-void run_together(const std::string& name, const faults& f) {
-    run_holdings("together, " + name, mutexes({}), {{a, 1}, {b, 1}, {c, 1}}, f);
-}
-
-void run_one_by_one(const std::string& name, const faults& f) {
-    run_holdings("one by one, " + name, mutexes(multi_mutex_options().one_after_another()), {{a, 1}, {b, 1}, {c, 1}},
-                 f);
+void run_in_order(const std::string& name, const faults& f) {
+    run_holdings("in order, " + name, mutexes(), {{a, 1}, {b, 1}, {c, 1}}, f);
 }
 
 void run_mixed(const std::string& name, const faults& f) {
@@ -66,35 +61,21 @@ void run_mixed(const std::string& name, const faults& f) {
 
 }  // namespace
 
-// Fails without G16.
-TEST_CASE("multi_mutex in one transaction, simulated: users of all sorts", "[simulation]") {
-    run_together("calm", {});
-}
-
-TEST_CASE("multi_mutex one after another, simulated: users of all sorts", "[simulation]") {
-    run_one_by_one("calm", {});
+TEST_CASE("multi_mutex, simulated: users of all sorts", "[simulation]") {
+    run_in_order("calm", {});
 }
 
 TEST_CASE("multi_mutex of several kinds, simulated: users of all sorts", "[simulation]") {
     run_mixed("calm", {});
 }
 
-TEST_CASE("multi_mutex in one transaction, simulated: connections break, and the locks are lost with them",
+TEST_CASE("multi_mutex, simulated: connections break, and the locks are lost with them",
           "[simulation]") {
     faults f;
     f.drops = f.drops_lose = true;
-    run_together("drops that lose", f);
+    run_in_order("drops that lose", f);
     f.bodies = true;
-    run_together("drops that lose, and bodies that go on", f);
-}
-
-TEST_CASE("multi_mutex one after another, simulated: connections break, and the locks are lost with them",
-          "[simulation]") {
-    faults f;
-    f.drops = f.drops_lose = true;
-    run_one_by_one("drops that lose", f);
-    f.bodies = true;
-    run_one_by_one("drops that lose, and bodies that go on", f);
+    run_in_order("drops that lose, and bodies that go on", f);
 }
 
 TEST_CASE("multi_mutex of several kinds, simulated: connections break, and the locks are lost with them",
@@ -106,16 +87,10 @@ TEST_CASE("multi_mutex of several kinds, simulated: connections break, and the l
     run_mixed("drops that lose, and bodies that go on", f);
 }
 
-TEST_CASE("multi_mutex in one transaction, simulated: connections break", "[simulation]") {
+TEST_CASE("multi_mutex, simulated: connections break", "[simulation]") {
     faults f;
     f.drops = true;
-    run_together("drops", f);
-}
-
-TEST_CASE("multi_mutex one after another, simulated: connections break", "[simulation]") {
-    faults f;
-    f.drops = true;
-    run_one_by_one("drops", f);
+    run_in_order("drops", f);
 }
 
 TEST_CASE("multi_mutex of several kinds, simulated: connections break", "[simulation]") {
@@ -124,17 +99,11 @@ TEST_CASE("multi_mutex of several kinds, simulated: connections break", "[simula
     run_mixed("drops", f);
 }
 
-TEST_CASE("multi_mutex in one transaction, simulated: sessions expire", "[simulation]") {
-    faults f;
-    f.drops = f.expiries = true;
-    run_together("expiries", f);
-}
-
 // Fails without G38.
-TEST_CASE("multi_mutex one after another, simulated: sessions expire", "[simulation]") {
+TEST_CASE("multi_mutex, simulated: sessions expire", "[simulation]") {
     faults f;
     f.drops = f.expiries = true;
-    run_one_by_one("expiries", f);
+    run_in_order("expiries", f);
 }
 
 TEST_CASE("multi_mutex of several kinds, simulated: sessions expire", "[simulation]") {
@@ -143,17 +112,10 @@ TEST_CASE("multi_mutex of several kinds, simulated: sessions expire", "[simulati
     run_mixed("expiries", f);
 }
 
-TEST_CASE("multi_mutex in one transaction, simulated: the directories are removed when they are empty",
-          "[simulation]") {
+TEST_CASE("multi_mutex, simulated: the directories are removed when they are empty", "[simulation]") {
     faults f;
     f.containers = f.drops = true;
-    run_together("containers", f);
-}
-
-TEST_CASE("multi_mutex one after another, simulated: the directories are removed when they are empty", "[simulation]") {
-    faults f;
-    f.containers = f.drops = true;
-    run_one_by_one("containers", f);
+    run_in_order("containers", f);
 }
 
 TEST_CASE("multi_mutex of several kinds, simulated: the directories are removed when they are empty", "[simulation]") {
@@ -162,17 +124,10 @@ TEST_CASE("multi_mutex of several kinds, simulated: the directories are removed 
     run_mixed("containers", f);
 }
 
-// Fails without G38.
-TEST_CASE("multi_mutex in one transaction, simulated: an operator deletes nodes", "[simulation]") {
+TEST_CASE("multi_mutex, simulated: an operator deletes nodes", "[simulation]") {
     faults f;
     f.drops = f.operator_deletes = true;
-    run_together("operator", f);
-}
-
-TEST_CASE("multi_mutex one after another, simulated: an operator deletes nodes", "[simulation]") {
-    faults f;
-    f.drops = f.operator_deletes = true;
-    run_one_by_one("operator", f);
+    run_in_order("operator", f);
 }
 
 TEST_CASE("multi_mutex of several kinds, simulated: an operator deletes nodes", "[simulation]") {
@@ -181,16 +136,10 @@ TEST_CASE("multi_mutex of several kinds, simulated: an operator deletes nodes", 
     run_mixed("operator", f);
 }
 
-TEST_CASE("multi_mutex in one transaction, simulated: an operator deletes directories", "[simulation]") {
+TEST_CASE("multi_mutex, simulated: an operator deletes directories", "[simulation]") {
     faults f;
     f.directory_deletes = true;
-    run_together("directories", f);
-}
-
-TEST_CASE("multi_mutex one after another, simulated: an operator deletes directories", "[simulation]") {
-    faults f;
-    f.directory_deletes = true;
-    run_one_by_one("directories", f);
+    run_in_order("directories", f);
 }
 
 TEST_CASE("multi_mutex of several kinds, simulated: an operator deletes directories", "[simulation]") {

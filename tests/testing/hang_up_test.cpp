@@ -386,7 +386,7 @@ TEST_CASE("hang up: writes that were applied, and whose answers are lost, are no
     };
     for (const call& each : calls) {
         INFO(each.name);
-        const std::vector<std::string> in_steps{"downgrade", "multi_mutex", "work_queue", "transact"};
+        const std::vector<std::string> in_steps{"downgrade", "work_queue", "transact"};
         const bool steps = std::find(in_steps.begin(), in_steps.end(), each.name) != in_steps.end();
         fake_ensemble ensemble;
         for (const char* path : {"/l", "/l/t"}) ensemble.create(path);

@@ -46,25 +46,26 @@ TEST_CASE("lock reports: permits of a semaphore are one wait and one hold", "[re
     CHECK(seen->holds.front().path == "/s");
 }
 
-TEST_CASE("lock reports: locks that are taken in one transaction have its token", "[reports]") {
+TEST_CASE("lock reports: of several locks, each one has its own token", "[reports]") {
     fake_ensemble ensemble;
     const auto seen = std::make_shared<recording_observer>();
     const client zk = ensemble.client(client_options("zk1").observer(seen, seen->where.get_executor()));
-    std::int64_t token = 0;
+    std::vector<fencing_token> tokens;
     ensemble.run([&]() -> asio::awaitable<void> {
         const multi_mutex both = multi_mutex(zk).add(mutex(zk, "/a")).add(mutex(zk, "/b"));
         lock_guard guard = co_await both.acquire();
-        token = guard.token().value();
+        tokens = guard.tokens();
         co_await guard.release();
         co_await zk.idle();
     });
     ensemble.run_for(1s);
     seen->look();
-    CHECK(token != 0);
+    REQUIRE(tokens.size() == 2);
+    CHECK(tokens[0] < tokens[1]);
     REQUIRE(seen->waits.size() == 2);
-    for (const lock_wait_report& r : seen->waits) CHECK(r.token == token);
+    for (std::size_t i = 0; i < 2; ++i) CHECK(seen->waits[i].token == tokens[i].value());
     REQUIRE(seen->holds.size() == 2);
-    for (const lock_hold_report& r : seen->holds) CHECK(r.token == token);
+    for (std::size_t i = 0; i < 2; ++i) CHECK(seen->holds[i].token == tokens[1 - i].value());  // the last first
 }
 
 TEST_CASE("semaphore: who asks for more permits than a node allows creates no nodes until it does", "[semaphore]") {

@@ -59,8 +59,8 @@ struct kind_of_lock {
     std::function<lock_ptr(client)> next;  ///< what it excludes
 };
 
-lock_ptr joint(client zk, multi_mutex_options options) {
-    multi_mutex all(zk, options);
+lock_ptr several(client zk) {
+    multi_mutex all(zk);
     all.add(mutex(zk, "/locks/a")).add(mutex(zk, "/locks/b")).add(mutex(zk, "/locks/c"));
     return boxed(std::move(all));
 }
@@ -92,9 +92,7 @@ std::vector<kind_of_lock> kinds_of_lock() {
     all.push_back(same("slots that rest", [](client zk) {
         return boxed(slots(zk, "/locks/a", 1, slots_options().quiet(1ms)));
     }));
-    all.push_back(same("multi_mutex together", [](client zk) { return joint(zk, multi_mutex_options()); }));
-    all.push_back(
-        same("multi_mutex one by one", [](client zk) { return joint(zk, multi_mutex_options().one_after_another()); }));
+    all.push_back(same("multi_mutex", several));
     all.push_back(same("multi_mutex of all sorts", mixed));
     return all;
 }

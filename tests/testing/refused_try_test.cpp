@@ -31,8 +31,8 @@ struct kind {
     bool release_first;                      ///< the holder leaves before the third one comes
 };
 
-lock_ptr both(client zk, multi_mutex_options how) {
-    multi_mutex all(zk, how);
+lock_ptr both(client zk) {
+    multi_mutex all(zk);
     all.add(mutex(zk, "/x"));
     all.add(mutex(zk, "/y"));
     return std::make_shared<const multi_mutex>(all);
@@ -51,13 +51,10 @@ std::vector<kind> kinds() {
         return std::make_shared<const shared_mutex_side>(shared_mutex(zk, "/r").readers());
     };
     const auto writer = [](client zk) -> lock_ptr { return std::make_shared<const shared_mutex>(zk, "/r"); };
-    const auto together = [](client zk) { return both(std::move(zk), {}); };
-    const auto in_turn = [](client zk) { return both(std::move(zk), multi_mutex_options().one_after_another()); };
     return {{"mutex", one("/m"), one("/m"), one("/m"), true},
             {"readers behind a writer's try", reader, writer, reader, false},
-            {"multi_mutex, the first is free", one("/y"), together, one("/x"), false},
-            {"multi_mutex, the last is free", one("/x"), together, one("/y"), false},
-            {"multi_mutex, one after another", one("/y"), in_turn, one("/x"), false},
+            {"multi_mutex, the first is free", one("/y"), both, one("/x"), false},
+            {"multi_mutex, the last is free", one("/x"), both, one("/y"), false},
             {"semaphore", permits_of(1), permits_of(2), permits_of(1), false}};
 }
 

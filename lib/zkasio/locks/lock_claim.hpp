@@ -2,6 +2,7 @@
 
 #include <zkasio/asio_version.hpp>
 #include <zkasio/clock.hpp>
+#include <zkasio/locks/fencing_token.hpp>
 #include <zkasio/loss_reason.hpp>
 #include <zkasio/recipe/one_shot_event.hpp>
 #include <zkasio/session.hpp>
@@ -36,6 +37,10 @@ public:
     virtual std::int64_t token() const noexcept = 0;
     /// The second part of the fencing token: distinguishes claims whose token() is the same.
     virtual std::uint64_t turn() const noexcept { return 0; }
+    /// One for each of paths(), see lock_guard::tokens().
+    virtual std::vector<fencing_token> tokens() const {
+        return std::vector<fencing_token>(paths().size(), fencing_token(token(), turn()));
+    }
 
     /// As the members of hold(). Override them where the answers are known without a hold of the claim's own.
     virtual bool held() const noexcept { return hold().held(); }

@@ -63,6 +63,8 @@ public:
     /// Path of the lock's node; of the first node, if there are several.
     const std::string& path() const noexcept;
     const std::vector<std::string>& paths() const noexcept;
+    /// The fencing token of each of paths(): all are token(), but for a multi_mutex, where each lock has its own.
+    std::vector<fencing_token> tokens() const { return claim_ ? claim_->tokens() : std::vector<fencing_token>(); }
 
     /// The sequence number that the server has put at the end of the name of path(): the place in the queue, as
     /// operators see it. Nothing for an unfair_mutex, whose node has none, for a multi_mutex, whose nodes stand in

@@ -102,14 +102,11 @@ protected:
     /// the same: each coroutine costs memory for every waiter.
     virtual asio::awaitable<lock_guard> wait_for_lock(acquire_options how) const;
 
-    /// The queue of a lock that a multi_mutex may acquire in one transaction with others; null for all other kinds.
-    virtual std::shared_ptr<const lock_detail::lock_spec> joint_queue() const { return nullptr; }
-
     const client& on() const noexcept { return zk_; }
     void set_path(std::string path) { path_ = std::move(path); }
 
 private:
-    friend class multi_mutex;  // asks its members for their joint_queue(), and for their client
+    friend class multi_mutex;  // asks its members for their client
     asio::awaitable<lock_guard> acquire_over_sessions(acquire_options how) const;
     asio::awaitable<lock_guard> acquire_for_body(const with_lock_options& how) const;
     lock_attempt attempts_over_sessions(acquire_options how) const;

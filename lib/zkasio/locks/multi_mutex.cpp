@@ -1,7 +1,6 @@
 #include <zkasio/locks/multi_mutex.hpp>
 
 #include <zkasio/locks/detail/finish_acquire.hpp>
-#include <zkasio/locks/detail/joint_claims.hpp>
 #include <zkasio/locks/detail/when_lost.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
@@ -26,8 +25,8 @@ session_hold hold_of(const std::vector<std::shared_ptr<lock_claim>>& claims) {
 // The claims of all locks, in the order in which they were acquired, and one hold over them. If one is lost, all are.
 class multi_claim final : public lock_claim {
 public:
-    static std::shared_ptr<lock_claim> of(std::vector<std::shared_ptr<lock_claim>> parts, fencing_token token) {
-        const auto all = std::make_shared<multi_claim>(std::move(parts), token);
+    static std::shared_ptr<lock_claim> of(std::vector<std::shared_ptr<lock_claim>> parts) {
+        const auto all = std::make_shared<multi_claim>(std::move(parts));
         const std::shared_ptr<const session_hold> hold(all, &all->hold_);
         when_lost(all->on(), hold, [weak = std::weak_ptr<multi_claim>(all)](loss_reason why) {
             if (const auto lost = weak.lock())
@@ -35,15 +34,22 @@ public:
         });
         return all;
     }
-    multi_claim(std::vector<std::shared_ptr<lock_claim>> parts, fencing_token token)
-        : parts_(std::move(parts)), paths_(all_paths(parts_)), hold_(hold_of(parts_)), token_(token) {}
+    explicit multi_claim(std::vector<std::shared_ptr<lock_claim>> parts)
+        : parts_(std::move(parts)), hold_(hold_of(parts_)) {
+        for (const auto& p : parts_) {
+            const std::vector<fencing_token> theirs = p->tokens();
+            paths_.insert(paths_.end(), p->paths().begin(), p->paths().end());
+            tokens_.insert(tokens_.end(), theirs.begin(), theirs.end());
+        }
+    }
     ~multi_claim() override { give_up(); }
 
     const session_hold& hold() const noexcept override { return hold_; }
     const std::vector<std::string>& paths() const noexcept override { return paths_; }
     const session& on() const noexcept override { return parts_.front()->on(); }
-    std::int64_t token() const noexcept override { return token_.value(); }
-    std::uint64_t turn() const noexcept override { return token_.turn(); }
+    std::int64_t token() const noexcept override { return largest().value(); }
+    std::uint64_t turn() const noexcept override { return largest().turn(); }
+    std::vector<fencing_token> tokens() const override { return tokens_; }
     void asked_back() noexcept override {
         for (const auto& p : parts_) p->asked_back();
     }
@@ -66,16 +72,12 @@ public:
     }
 
 private:
-    static std::vector<std::string> all_paths(const std::vector<std::shared_ptr<lock_claim>>& parts) {
-        std::vector<std::string> all;
-        for (const auto& p : parts) all.insert(all.end(), p->paths().begin(), p->paths().end());
-        return all;
-    }
+    fencing_token largest() const noexcept { return *std::max_element(tokens_.begin(), tokens_.end()); }
 
     std::vector<std::shared_ptr<lock_claim>> parts_;
     std::vector<std::string> paths_;
+    std::vector<fencing_token> tokens_;
     session_hold hold_;
-    fencing_token token_;
 };
 
 std::vector<std::shared_ptr<lock_claim>> claims_of(const std::vector<lock_guard>& guards) {
@@ -129,8 +131,6 @@ private:
 
 }  // namespace
 
-multi_mutex::multi_mutex(client zk, multi_mutex_options options) : lockable(std::move(zk), {}), options_(options) {}
-
 multi_mutex& multi_mutex::insert(member m) {
     if (!m.lock) throw error(errc::invalid_argument, "multi_mutex", {}, "there is no lock to add");
     if (m.how.survives_expiry())
@@ -154,7 +154,6 @@ multi_mutex& multi_mutex::insert(member m) {
 multi_mutex& multi_mutex::insert_all(const multi_mutex& inner, const acquire_options& how) {
     refuse_owner(how, inner.path(), "the owner of a lock is given to add() of the lock itself");
     refuse_data(how, inner.path(), "data are given to add() of the lock itself");
-    if (inner.options_.takes_one_after_another()) options_.one_after_another();
     for (const member& m : inner.members_) insert(m);
     return *this;
 }
@@ -166,34 +165,13 @@ multi_mutex& multi_mutex::insert_other(std::string path, std::function<asio::awa
          acquire_options()});
 }
 
-bool multi_mutex::together() const {
-    return members_.size() > 1 && !options_.takes_one_after_another() &&
-           std::all_of(members_.begin(), members_.end(),
-                       [](const member& m) { return m.lock->joint_queue() && !m.how.owner() && !m.how.on_position(); });
-}
-
 void multi_mutex::check_client(const asio::any_io_executor& strand, const std::string& path) const {
     if (strand != on().get_executor())
         throw error(errc::invalid_argument, "multi_mutex", path, "this lock is another client's");
 }
 
-asio::awaitable<multi_mutex::taken> multi_mutex::take_together(multi_mutex self, session on, bool wait) {
-    std::vector<acquire_request> requests;
-    for (const member& m : self.members_) {
-        self.check_client(m.lock->on().get_executor(), m.lock->path());
-        requests.emplace_back(with_data(m.lock->joint_queue(), m.how.data()), lock_kind::exclusive,
-                              wait ? if_contended::wait : if_contended::give_up);
-    }
-    joint_claims all = co_await contend_for_all(on, std::move(requests));
-    taken result;
-    result.claims = std::move(all.claims);
-    result.token = fencing_token(all.token);
-    result.lost = std::move(all.lost);
-    co_return result;
-}
-
-asio::awaitable<multi_mutex::taken> multi_mutex::take_one_by_one(multi_mutex self, session on, bool wait,
-                                                                 bool first_attempt) {
+asio::awaitable<multi_mutex::taken> multi_mutex::take_in_order(multi_mutex self, session on, bool wait,
+                                                               bool first_attempt) {
     std::vector<lock_guard> guards;  // released, last first, on every exit
     struct give_back {
         std::vector<lock_guard>& all;
@@ -234,10 +212,7 @@ asio::awaitable<multi_mutex::taken> multi_mutex::take_one_by_one(multi_mutex sel
         self.check_client(mine.get_executor(), m.lock->path());
         if (mine.id() != on.id()) throw error(errc::session_expired, "multi_mutex", m.lock->path());
     }
-    for (lock_guard& guard : guards) {
-        result.token = std::max(result.token, guard.token());
-        result.claims.push_back(guard.take_claim());
-    }
+    for (lock_guard& guard : guards) result.claims.push_back(guard.take_claim());
     co_return result;
 }
 
@@ -245,13 +220,12 @@ asio::awaitable<std::optional<lock_guard>> multi_mutex::take(multi_mutex self, a
     refuse_owner(how, self.path(), "the owner of a lock is given to add()");
     refuse_data(how, self.path(), "each lock has a node of its own: data are given to add()");
     if (self.members_.empty()) throw error(errc::invalid_argument, "multi_mutex", {}, "there are no locks in it");
+    for (const member& m : self.members_) self.check_client(m.lock->on().get_executor(), m.lock->path());
     const session on = co_await toolbox(self.on()).current_session("acquire", self.path());
     for (bool first = true;; first = false) {
-        asio::awaitable<taken> attempt =
-            self.together() ? take_together(self, on, wait) : take_one_by_one(self, on, wait, first);
-        taken all = co_await std::move(attempt);
+        taken all = co_await take_in_order(self, on, wait, first);
         if (!all.claims.empty()) {
-            const std::shared_ptr<lock_claim> claim = multi_claim::of(std::move(all.claims), all.token);
+            const std::shared_ptr<lock_claim> claim = multi_claim::of(std::move(all.claims));
             const bool kept = co_await wait_until_covered(claim);
             if (kept) co_return to_guard(claim, self.on());
             all.lost = claim->hold().lost_path();

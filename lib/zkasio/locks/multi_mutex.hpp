@@ -20,38 +20,22 @@
 
 namespace zkasio {
 
-class multi_mutex_options {
-public:
-    multi_mutex_options() {}
-    /// Queue for a lock only when the locks before it are held, also where all are mutexes. To be set, on every
-    /// multi_mutex of these locks, when a contender holds one of the locks and waits for another one whose path is
-    /// later in the order: a multi_mutex with the option and one without may wait for each other for ever.
-    multi_mutex_options& one_after_another() { one_by_one_ = true; return *this; }
-    bool takes_one_after_another() const noexcept { return one_by_one_; }
-
-private:
-    bool one_by_one_ = false;
-};
-
 /// Several locks at once, of any kind: all or none.
 ///
-/// The locks are acquired in the order of their paths, regardless of the order of add(), so that two contenders for
-/// some of the same locks cannot wait for each other. If one lock fails, the locks that are held already are released,
-/// last first, and no more are tried.
+/// The locks are acquired one after another, in the order of their paths, regardless of the order of add(), so that two
+/// contenders for some of the same locks cannot wait for each other. If one lock fails, the locks that are held already
+/// are released, last first, and no more are tried. While the multi_mutex waits for one lock, it has no place in the
+/// queues of later ones, and keeps nobody out there.
 ///
-/// If all are mutexes, one transaction enters all queues: one round trip instead of one for each lock, and a fair place
-/// in each queue from the beginning. But while the multi_mutex waits for one lock, it blocks contenders behind it in
-/// the other queues: a program that holds the first lock and then acquires the second on its own waits for ever. See
-/// multi_mutex_options::one_after_another().
-///
-/// If one lock is lost while the others are still waited for (an operator deletes its node), all are given up at once,
-/// and acquire() starts over. Where one transaction enters all queues, the new attempt does so, too: the order stays
-/// the same in all queues.
+/// If a lock is lost while a later one is waited for (an operator deletes its node), all are given up at once, and
+/// acquire() starts over.
 ///
 /// The guard stands for all locks. The guard is lost as soon as one lock is, and for the same reason; commit() checks
-/// all, token() is the largest token. With one transaction, all locks have the same token. If the locks are acquired
-/// one after another, a contender that waited for one lock alone may get that lock next with a smaller token: a
-/// receiver that compares tokens refuses that contender until it has released and acquired the lock again.
+/// all. Each lock has its own fencing token, see lock_guard::tokens(): send each receiver the token of the lock that
+/// protects it. token() is the largest one; a contender that waited for one lock alone may get that lock next with a
+/// smaller token, so that a receiver that compares with token() refuses it.
+///
+/// Cost at the servers: that of each lock.
 ///
 /// path() lists the paths of all locks, in order, separated by commas: for messages. acquire_options::on_position()
 /// tells nothing. acquire() fails with the error of the first lock that fails; with errc::invalid_argument when there
@@ -61,7 +45,7 @@ private:
 class ZKASIO_EXPORT multi_mutex final : public lockable {
 public:
     /// @param zk the client of all the locks.
-    explicit multi_mutex(client zk, multi_mutex_options options = multi_mutex_options());
+    explicit multi_mutex(client zk) : lockable(std::move(zk), {}) {}
 
     /// Adds any lockable: `add(mutex)`, `add(mutex, acquire_options().owner(me))`; and any other lock that has
     /// `path()`, `acquire(how...)` and `try_acquire(how...)`: `add(semaphore, 3)`, `add(shared_mutex,
@@ -101,18 +85,14 @@ private:
     multi_mutex& insert_all(const multi_mutex& inner, const acquire_options& how);
     multi_mutex& insert_other(std::string path, std::function<asio::awaitable<lock_guard>()> acquire,
                               std::function<asio::awaitable<std::optional<lock_guard>>()> try_acquire);
-    bool together() const;
     void check_client(const asio::any_io_executor& strand, const std::string& path) const;
     struct taken {
         std::vector<std::shared_ptr<lock_claim>> claims;  // of all locks; if empty, see `lost`
-        fencing_token token;
         std::string lost;  // node of a lock lost before all were acquired; "": another contender has one
     };
-    static asio::awaitable<taken> take_together(multi_mutex self, session on, bool wait);
-    static asio::awaitable<taken> take_one_by_one(multi_mutex self, session on, bool wait, bool first_attempt);
+    static asio::awaitable<taken> take_in_order(multi_mutex self, session on, bool wait, bool first_attempt);
     static asio::awaitable<std::optional<lock_guard>> take(multi_mutex self, acquire_options how, bool wait);
 
-    multi_mutex_options options_;
     std::vector<member> members_;  // in the order of their paths
 };
 

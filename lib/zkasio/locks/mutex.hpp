@@ -49,7 +49,6 @@ public:
 protected:
     lock_attempt attempts(acquire_options how) const override;
     asio::awaitable<lock_guard> wait_for_lock(acquire_options how) const override;
-    std::shared_ptr<const lock_detail::lock_spec> joint_queue() const override { return spec_; }
 
 private:
     std::shared_ptr<const lock_detail::lock_spec> spec_;

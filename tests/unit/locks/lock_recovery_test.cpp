@@ -4,7 +4,6 @@
 #include "unit/locks/lock_steps.hpp"
 #include "unit/support/rig.hpp"
 
-#include <zkasio/locks/multi_mutex.hpp>
 #include <zkasio/locks/mutex.hpp>
 
 using namespace zkasio;
@@ -178,37 +177,6 @@ TEST_CASE("lock: a search that is cut, too, is repeated, and serves those who we
         }
         co_await r.server.until([&] { return tree.size() == 0; });
         CHECK(requests_named(r.server, "sync") == 3);
-    };
-    r.run(body);
-}
-
-TEST_CASE(
-    "multi_mutex: what is left of a lost transaction is removed everywhere, also when one directory cannot be read",
-    "[lock]") {
-    rig r;
-    fake_tree tree;
-    bool losing = true;
-    r.server.answer = [&](const request& q) -> std::optional<reply> {
-        if (const auto* m = std::get_if<multi_request>(&q);
-            losing && m && std::holds_alternative<create_request>(m->ops.front())) {
-            tree(q);
-            return std::nullopt;
-        }
-        if (std::holds_alternative<children_request>(q) && path_of(q) == "/x") return refusal(zk_errc::no_auth);
-        return tree(q);
-    };
-    auto body = [&](client zk) -> asio::awaitable<void> {
-        co_await zk.connected();
-        const multi_mutex both = multi_mutex(zk).add(mutex(zk, "/x")).add(mutex(zk, "/y"));
-        auto acquire = [&]() -> asio::awaitable<void> { (void)co_await both.acquire(); };
-        running acquiring(r.loop.executor(), acquire());
-        co_await r.server.until([&] { return tree.size() == 2; });
-        acquiring.cancel();
-        co_await acquiring.end();
-        losing = false;
-        r.server.drop();
-        co_await r.server.until([&] { return tree.size() == 1; });
-        CHECK(tree.nth(0).starts_with("/x/"));
     };
     r.run(body);
 }

@@ -5,7 +5,6 @@
 #include <zkasio/locks/detail/lock_spec.hpp>
 #include <zkasio/locks/if_contended.hpp>
 #include <zkasio/locks/queue_position.hpp>
-#include <zkasio/recipe/one_shot_event.hpp>
 
 #include <memory>
 #include <mutex>
@@ -32,19 +31,6 @@ struct observation {
     bool over = false;  // guarded by `telling`
 };
 
-/// The first loss among several locks that are only useful together, see contend_for_all().
-struct first_loss {
-    explicit first_loss(one_shot_event h) : happened(std::move(h)) {}
-    /// On the strand. Only the first call has an effect.
-    void tell(const std::string& node) {
-        if (!path.empty()) return;
-        path = node;
-        happened.fire();
-    }
-    one_shot_event happened;
-    std::string path;  // of the first lost lock's node; written once, on the strand, before `happened` is fired
-};
-
 /// The request of a contender: the lock, and how to acquire it.
 struct acquire_request {
     acquire_request(lock_spec_ptr s, lock_kind k, if_contended p = if_contended::wait)
@@ -53,9 +39,6 @@ struct acquire_request {
     lock_kind kind;
     if_contended when_contended;
     std::shared_ptr<observation> observed;
-    /// Set if the lock is one of several that are only useful together. Every loss is reported here. If an operator
-    /// deletes a waiter's node, the waiter is refused (acquire_outcome::displaced) instead of queueing again.
-    std::shared_ptr<first_loss> lost;
     /// Only the place in the queue is wanted, not a lease: the place is given back when its node is deleted or when the
     /// claim is given up, and not when the connection or the lease is lost.
     bool keeps_place = false;

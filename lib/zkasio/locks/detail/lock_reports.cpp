@@ -18,7 +18,7 @@ void report_wait(const session& on, const std::string& lock, contender& c) noexc
     lock_wait_report r;
     r.kind = c.asked.kind;
     r.code = failure_of(c.failed).code;
-    r.refused = c.outcome == acquire_outcome::refused || c.outcome == acquire_outcome::displaced;
+    r.refused = c.outcome == acquire_outcome::refused;
     if (c.outcome == acquire_outcome::granted) {
         r.token = c.czxid;
         r.from = c.came_from();

@@ -26,15 +26,6 @@ queue_claim::queue_claim(session on, acquire_request what, asio::any_io_executor
     });
 }
 
-queue_claim::queue_claim(session on, acquire_request what, asio::any_io_executor from, std::string path,
-                         std::int64_t czxid)
-    : queue_claim(std::move(on), std::move(what)) {
-    asio::dispatch(on_.get_executor(), [on = on_, who = who_, from = std::move(from), path = std::move(path), czxid] {
-        who->where = lock_queue::of(on, who->asked.spec);
-        who->where->enter_with_node(who, path, czxid, from);
-    });
-}
-
 namespace {
 
 // The create of a node, a listing: the caller has asked for the lock.

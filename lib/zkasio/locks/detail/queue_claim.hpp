@@ -22,8 +22,6 @@ class queue_claim final : public lock_claim {
 public:
     /// Joins the queue. @param from the executor of the contender's coroutine.
     queue_claim(session on, acquire_request what, asio::any_io_executor from);
-    /// Joins the queue with the node `path`, which exists already.
-    queue_claim(session on, acquire_request what, asio::any_io_executor from, std::string path, std::int64_t czxid);
     queue_claim(const queue_claim&) = delete;
     queue_claim& operator=(const queue_claim&) = delete;
     ~queue_claim() override { give_up(); }
@@ -48,8 +46,6 @@ public:
     /// Of a granted claim: from which contender the lock has come.
     hand_over came_from() const noexcept { return who_->came_from(); }
     const acquire_request& asked() const noexcept { return who_->asked; }
-    /// Once the acquire is decided: whether it was refused because its place was lost, see acquire_request::lost.
-    bool displaced() const noexcept { return who_->outcome == acquire_outcome::displaced; }
 
     /// A new claim at the same place, which shares the lock, and whose node has the data and the ACL of `as`. If the
     /// new claim is granted, this claim is given up.

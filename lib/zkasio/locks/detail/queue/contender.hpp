@@ -25,9 +25,8 @@ namespace zkasio::lock_detail {
 enum class acquire_outcome : std::uint8_t {
     undecided,
     granted,
-    refused,    ///< the lock was not free and the acquire was not to wait; or the acquire was given up
-    displaced,  ///< the node of a waiting contender was deleted, see acquire_request::lost
-    failed,     ///< with contender::failed
+    refused,  ///< the lock was not free and the acquire was not to wait; or the acquire was given up
+    failed,   ///< with contender::failed
 };
 
 class lock_queue;

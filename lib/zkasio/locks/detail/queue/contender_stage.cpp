@@ -31,7 +31,6 @@ using enum stage;
 
 constexpr stage_transition table[] = {
     {outside, creating},
-    {outside, waiting},  // one of several locks, whose nodes were created in one transaction
     {outside, replacing_writer},
     {outside, waiting_for_bodies},
     {outside, left},  // refused before a create is sent

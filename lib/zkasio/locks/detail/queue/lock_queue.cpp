@@ -41,49 +41,11 @@ void lock_queue::enter(const contender_ptr& c, const asio::any_io_executor& from
     create_node(c);
 }
 
-void lock_queue::enter_with_node(const contender_ptr& c, const std::string& path, std::int64_t czxid,
-                                 const asio::any_io_executor& from) {
-    c->path = path;
-    if (over_) return fail(c, ended("acquire", directory()));
-    if (waits_for_itself(c->asked.kind, from)) {
-        const pending_removal removal = tools_.ensure_removed(path);
-        if (c->asked.when_contended == if_contended::give_up) {
-            go_to(c, stage::left);
-            return removal.then([self = shared_from_this(), c, removal] { self->refuse(c); });
-        }
-        return fail(c, std::make_exception_ptr(error(errc::would_deadlock, "acquire", directory(), holds_it_already)));
-    }
-    c->asked_at = order_.hear_of_create();
-    created node;
-    node.path = path;
-    node.stat.czxid = czxid;
-    node_created(c, node);
-}
-
 void lock_queue::create_node(const contender_ptr& c) {
     if (!waits_for_body(c->asked.kind)) return creation_.begin(c);
     if (c->asked.when_contended == if_contended::give_up) return refuse(c);  // G36
     go_to(c, stage::waiting_for_bodies);
     displaced_.push_back(c);
-}
-
-asio::awaitable<void> lock_queue::no_bodies_in_the_way(session on, lock_spec_ptr lock, lock_kind kind,
-                                                       asio::any_io_executor from) {
-    const auto fewer = std::make_shared<std::optional<one_shot_event>>();  // one for all that wait
-    do {
-        fewer->reset();
-        const one_shot_event looked = toolbox(on).make_one_shot_event();
-        asio::dispatch(on.get_executor(), [on, lock, kind, from, fewer, looked] {
-            const auto queue = of(on, lock);
-            if (!queue->over_ && queue->waits_for_body(kind) && !queue->waits_for_itself(kind, from)) {
-                if (!queue->fewer_unfinished_) queue->fewer_unfinished_ = queue->tools_.make_one_shot_event();
-                *fewer = queue->fewer_unfinished_;
-            }
-            looked.fire();
-        });
-        co_await wait_as(looked, "acquire", lock->directory);
-        if (*fewer) co_await wait_as(**fewer, "acquire", lock->directory);
-    } while (*fewer);
 }
 
 // A body of an owner that excludes the newcomer runs on `from`, an executor that no other work uses.
@@ -205,12 +167,8 @@ void lock_queue::deleted(const contender_ptr& c) {
     if (c->now() != stage::waiting) return;
     order_.node_deleted(c->at);
     c->hold = session_hold();
-    const std::string path = std::exchange(c->path, {});
-    if (!over_) tools_.is_gone(path);
-    if (const auto lost = c->asked.lost) {  // G38: one of several locks
-        lost->tell(path);
-        return refuse(c, acquire_outcome::displaced);
-    }
+    if (!over_) tools_.is_gone(c->path);
+    c->path.clear();
     create_node(c);  // G38: at the end of the queue
 }
 
@@ -381,7 +339,6 @@ void lock_queue::session_over(std::error_code why) noexcept {
     for (const contender_ptr& c : order_.clear()) fail(c, ended("acquire", directory()));
     for (const contender_ptr& c : creation_.take_waiting()) fail(c, ended("acquire", directory()));
     for (const contender_ptr& c : std::exchange(displaced_, {})) fail(c, ended("acquire", directory()));
-    if (const auto fewer = std::exchange(fewer_unfinished_, std::nullopt)) fewer->fire();
     assert(order_.empty() && try_acquires_.empty());
 }
 
@@ -399,7 +356,6 @@ void lock_queue::loop_over() noexcept {
     warning_timer_.reset();
     creation_.take_waiting();
     displaced_.clear();
-    fewer_unfinished_.reset();
     positions_.clear();
     try_acquires_.clear();
 }

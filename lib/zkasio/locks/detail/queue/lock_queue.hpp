@@ -48,9 +48,6 @@ public:
     // -------------------------------------------------------------------------------------------- for queue_claim
     /// @param from the executor of the contender's coroutine.
     void enter(const contender_ptr& c, const asio::any_io_executor& from);
-    /// Enters a contender that already has its node.
-    void enter_with_node(const contender_ptr& c, const std::string& path, std::int64_t czxid,
-                         const asio::any_io_executor& from);
     /// Ends this contender at any stage: a waiter's node is removed, an owner's lock is handed over or released. If an
     /// owner has already given back a lost lock, no contender waits for its bodies any longer.
     void leave(const contender_ptr& c);
@@ -59,10 +56,6 @@ public:
     /// Sends the create of a contender's node. While bodies under lost locks exclude the contender, it waits for these
     /// first (G40).
     void create_node(const contender_ptr& c);
-    /// *Completes when* no body under a lost lock of this session excludes a contender for `lock`; at once, if the work
-    /// on `from` would wait for itself.
-    static asio::awaitable<void> no_bodies_in_the_way(session on, lock_spec_ptr lock, lock_kind kind,
-                                                      asio::any_io_executor from);
     /// Whether the work under this lock, which runs on `from`, asks for the lock again.
     bool waits_for_itself(lock_kind kind, const asio::any_io_executor& from) const;
     /// Replaces the owner `from` by `to`, which shares the lock, at the same place.
@@ -179,7 +172,6 @@ private:
     std::set<std::string> expected_nodes_;
     std::vector<contender_ptr> unfinished_;  // have given back a lost lock under which bodies still run
     std::vector<contender_ptr> displaced_;   // stage::waiting_for_bodies, in the order in which they queue again
-    std::optional<one_shot_event> fewer_unfinished_;  // awaited: fired when `unfinished_` has become smaller
     // The waiting contenders that give up if they have to wait (if_contended::give_up). Kept apart from the other
     // waiting contenders, of which there may be very many: most events do not concern those.
     std::map<queue_key, contender_ptr> try_acquires_;

@@ -55,7 +55,6 @@ void lock_queue::give_back_soon(const contender_ptr& c) {
 void lock_queue::give_back(const contender_ptr& c) {
     const loss_reason why = c->node_deleted ? loss_reason::node_deleted : c->hold.reason();
     if (c->now() != stage::owner || why == loss_reason::none) return;
-    if (const auto& lost = c->asked.lost) lost->tell(c->path);
     if (over_ || !lost_in_session(why) || (c->asked.keeps_place && why != loss_reason::node_deleted)) return;
     c->depart().work = tools_.begin_background_work();
     if (c->bodies.any()) {
@@ -75,7 +74,6 @@ void lock_queue::stop_waiting_for_bodies(const contender_ptr& c) {
     if (std::erase(unfinished_, c) == 0) return;
     if (unfinished_.empty()) warned_of_bodies_ = false;
     order_.discard_listings();
-    if (const auto fewer = std::exchange(fewer_unfinished_, std::nullopt)) fewer->fire();
     queue_again_after_bodies();
     reconsider();
 }
@@ -91,11 +89,6 @@ void lock_queue::give_place_up(const contender_ptr& c) {
     order_.leave(c->at);
     c->hold.end(true);
     c->hold = session_hold();
-    if (const auto lost = c->asked.lost) {  // one of several locks: starts over with all, see no_bodies_in_the_way()
-        remove(c);
-        lost->tell(c->path);
-        return refuse(c, acquire_outcome::displaced);
-    }
     go_to(c, stage::waiting_for_bodies);
     displaced_.push_back(c);
     remove(c);  // it queues again when this is answered: until then the order needs its name
