@@ -103,13 +103,13 @@ public:
     /// How many bytes a session's ephemeral nodes may have together, their paths and 4 each (1 MiB: some 10 000 nodes).
     /// Servers remove all in one transaction, and do not start again with one above twice their jute.maxbuffer (1 MiB).
     /// From 256 kB on a warning is logged. Contenders of locks beyond three quarters of the budget wait, without a node
-    /// and in order, unless no other contender of this session is at the same lock. Any other create beyond the budget
-    /// fails with errc::too_many_ephemerals, also that of a multi_mutex; and so does a contender when none of these
+    /// and in order, unless no other contender of this session is at the same lock; see also work_queue::receive(). Any
+    /// other create beyond the budget fails with errc::too_many_ephemerals; and so does a contender when none of these
     /// nodes can go without a release by this session (what it holds, and what waits behind that): it would wait for
-    /// itself. This error is not condition::retryable, since most often only this process can make room. A session of
-    /// resume() has a quarter of the budget: the nodes of before are not known, nor needs a persistent_node room that
-    /// finds one of them. When half of it is used, and then half of what was left, an exists() of each node that is
-    /// held tells which ones other clients have removed; and so once a minute while creates are refused.
+    /// itself. This error is not condition::retryable: mostly only this process can make room. A session of resume()
+    /// has a quarter of the budget: the nodes of before are not known, nor needs a persistent_node room that finds one
+    /// of them. When half of it is used, and then half of what was left, an exists() of each node that is held tells
+    /// which ones others have removed; and so once a minute while creates are refused.
     client_options& ephemeral_budget(std::size_t bytes) { ephemeral_budget_ = bytes; return *this; }
     /// The retry policy of operations that only read (exponential, 8 times).
     client_options& retry(retry_policy p) { retry_ = p; return *this; }

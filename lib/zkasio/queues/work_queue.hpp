@@ -98,17 +98,21 @@ public:
     asio::awaitable<std::string> take() const;
 
     /// As take(), but does not wait for an item.
-    /// *Completes with* nothing if no item is free for this client, as far as its server knows.
+    /// *Completes with* nothing if no item is free for this client, as far as its server knows, or if a receive() would
+    /// wait for room.
     /// *Fails with*, and *Cancellation*: as take().
     asio::awaitable<std::optional<std::string>> try_take() const;
 
     /// Claims an item, which is given to some consumer at least once: to another consumer if this claim ends without
     /// delivery::done().
     /// *Completes when* there is an item. Once the wait has begun, an outage that the session survives does not end it;
-    /// when the session ends, the wait goes on in the next one.
-    /// *Fails with* errc::foreign_child if a node in the queue's directory is no item; errc::not_connected when there
-    /// is no connection for client_options::connection_timeout, at first or after the end of a session; and as
-    /// operations::children().
+    /// when the session ends, the wait goes on in the next one. A claim is an ephemeral node: beyond half of
+    /// client_options::ephemeral_budget() a client claims no more items while it has a claim at this queue, but waits
+    /// until room comes, also for who keeps all of these deliveries and asks for another one.
+    /// *Fails with* errc::foreign_child if a node in the queue's directory is no item; errc::too_many_ephemerals, with
+    /// the path of the claim, if no claim of this client is at the queue and there is no room for one;
+    /// errc::not_connected when there is no connection for client_options::connection_timeout, at first or after the
+    /// end of a session; and as operations::children().
     /// *Cancellation*: ends the wait; an item that arrives is given to the next consumer, or back.
     asio::awaitable<delivery> receive() const;
 

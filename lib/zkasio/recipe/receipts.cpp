@@ -59,10 +59,7 @@ public:
     /// Waits until one of the receipts is free. To be called first.
     asio::awaitable<void> taken(std::string operation) {
         co_await turn_.come(std::move(operation), directory_);
-        if (std::optional<receipt> found = turn_.take_found())
-            receipt_ = std::move(*found);
-        else
-            begin_another();
+        take_found();
     }
 
     const receipt& operator*() const noexcept { return receipt_; }
@@ -70,17 +67,28 @@ public:
 
     /// Creates the node, if the receipt is a new one. *Completes when* the node exists. (Its name is new, so a node of
     /// that name is this one.) The error of a failure is without outcome_unknown(): the transaction was not sent.
-    asio::awaitable<void> made(session on) {
-        if (receipt_.version >= 0) co_return;
+    /// While client_options::ephemeral_budget() has no room for it, the receipts of other transactions are waited for.
+    asio::awaitable<void> made(session on, std::string operation) {
         create_options how;
         how.mode(create_mode::ephemeral).acl(entries_).parents(when_missing_);
-        try {
-            co_await ensure_created(on, receipt_.path, bytes(), how);
-        } catch (const error& e) {
-            throw error(e.code(), e.operation(), e.path(), e.hint());
+        while (receipt_.version < 0) {
+            std::optional<error> no_room;
+            try {
+                co_await ensure_created(on, receipt_.path, bytes(), how);
+            } catch (const error& e) {
+                no_room.emplace(e.code(), e.operation(), e.path(), e.hint());
+                if (e.code() != errc::too_many_ephemerals || e.outcome_unknown()) throw error(*no_room);
+            }
+            certain_ = true;
+            if (!no_room) {
+                receipt_.version = 0;
+                co_return;
+            }
+            receipt_.path.clear();
+            const bool found = co_await turn_.come_again(operation, directory_);
+            if (!found) throw error(*no_room);
+            take_found();
         }
-        receipt_.version = 0;
-        certain_ = true;
     }
     /// For a receipt whose node an operator has taken away.
     void replace() {
@@ -95,6 +103,12 @@ public:
     void was_refused() noexcept { certain_ = true; }
 
 private:
+    void take_found() {
+        if (std::optional<receipt> found = turn_.take_found())
+            receipt_ = std::move(*found);
+        else
+            begin_another();
+    }
     void begin_another() {
         receipt_.path = join_path(directory_, "_r-" + new_protection_id());
         receipt_.version = -1;
@@ -160,7 +174,7 @@ asio::awaitable<committed> receipts::applied(std::shared_ptr<state> s, transacti
     bool maybe_applied = false;
     try {
         for (;; co_await pauses.pause()) {
-            co_await receipt.made(on);
+            co_await receipt.made(on, operation);
             transaction all = steps;
             all.set(receipt->path, bytes(receipt->next_data()), receipt->version);
             std::optional<error> failed;

@@ -32,8 +32,9 @@ struct committed {
 /// under the condition that the receipt has the version of the last transaction that was applied: a transaction that is
 /// sent again cannot be applied again, and the receipt tells whether the first attempt was. Costs one step of the
 /// transaction. A receipt serves one transaction at a time. All objects of a session that name the same directory and
-/// ACL share at most 64 receipts; further transactions wait, and begin in the order of their calls. The receipts stay
-/// until the session ends: of the directories that no object names any more, those of the 64 that were used last. With
+/// ACL share at most 64 receipts, or as many as client_options::ephemeral_budget() has room for; further transactions
+/// wait, and begin in the order of their calls. Without room for a single one, they fail. The receipts stay until the
+/// session ends: of the directories that no object names any more, those of the 64 that were used last. With
 /// missing_parents::fail, the receipts are removed in the background when the last such object is gone.
 ///
 /// On any threads. Copies share what they are made of. A moved-from object fails with errc::invalid_argument.

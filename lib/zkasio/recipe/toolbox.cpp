@@ -144,6 +144,12 @@ void toolbox::when_room_changes(std::string directory, std::size_t path_bytes, s
         .ephemerals()
         .when_changed(std::move(directory), path_bytes, std::move(f));
 }
+std::size_t toolbox::room_for_claims(const std::string& directory, std::size_t path_bytes) const {
+    return there(on_.core_, "room_for_claims")->requests().ephemerals().for_claims(directory, path_bytes);
+}
+void toolbox::when_room_is_released(std::function<void()> f) const {
+    there(on_.core_, "when_room_is_released")->requests().ephemerals().when_released(std::move(f));
+}
 void toolbox::now_holds(const std::string& path) const {
     request_table& requests = there(on_.core_, "now_holds")->requests();
     requests.ephemerals().now_holds(path);

@@ -140,13 +140,19 @@ public:
     /// the strand. Throws errc::invalid_path.
     node_feed feed(std::string root, const std::shared_ptr<node_feed_listener>& to) const;
 
-    // ---------------------------------------- contenders of locks: on the strand, of the client's newest session
+    // ---------------------------------------- room for ephemeral nodes: on the strand, of the client's newest session
 
     /// @param path_bytes of a node in `directory`, without its sequence number.
     contender_room room_for_contender(const std::string& directory, std::size_t path_bytes) const;
     /// Calls `f`, in a later turn, when room_for_contender() may say something else than contender_room::later: of
     /// several for one directory, in the order of the calls. The end of the session drops `f`.
     void when_room_changes(std::string directory, std::size_t path_bytes, std::function<void()> f) const;
+    /// How many claims, nodes of so many bytes in `directory` that their holders give back one after another, fit at
+    /// once. Claims behind the first one of this session there have half of the budget. 0: room will come, see
+    /// when_room_is_released(). Also 1 where none fits and none of this session's nodes will go: the create is refused.
+    std::size_t room_for_claims(const std::string& directory, std::size_t path_bytes) const;
+    /// Calls `f` once, in a later turn, when a node of this session has gone. The end of the session drops `f`.
+    void when_room_is_released(std::function<void()> f) const;
     /// The contender with this node has the lock.
     void now_holds(const std::string& path) const;
     /// Another client has removed this node.

@@ -637,4 +637,66 @@ TEST_CASE("ephemeral budget: a create in a transaction whose answer has no path 
     CHECK(b.bytes() == 0);
 }
 
+// 1000 bytes; a claim has 9 bytes with "/q/" and a number, and 3 and 4 for the chroot and the length.
+TEST_CASE("ephemeral budget: claims behind the first one have half of it, and wait while they may leave",
+          "[ephemeral_budget]") {
+    ephemeral_budget b(1000, chroot, false);
+    b.connected(ours);
+    const std::size_t claim = 10, each = claim + chroot + 4;
+    CHECK(b.for_claims("/q", claim) == 500 / each);
+    SECTION("none of this session has any") {
+        run(b, creating("/" + std::string(700 - 8, 'x')), reply());
+        REQUIRE(b.bytes() == 700);
+        CHECK(b.for_claims("/q", claim) == 1);  // the first one
+        run(b, creating("/" + std::string(300 - each - 8 + 1, 'y')), reply());
+        CHECK(b.for_claims("/q", claim) == 1);  // is refused
+        run(b, creating("/l/c"), reply(), true);
+        CHECK(b.for_claims("/q", claim) == 0);  // the contender will leave
+        b.now_holds("/l/c");
+        CHECK(b.for_claims("/q", claim) == 1);
+    }
+    SECTION("some of this session's are there") {
+        int told = 0;
+        for (std::size_t i = 0; i < 500 / each; ++i)
+            run(b, creating("/q/entry-" + std::string(1, static_cast<char>('A' + i))), reply());
+        CHECK(b.for_claims("/q", claim) == 0);
+        CHECK(b.for_claims("/other", claim) == 1);
+        CHECK_FALSE(b.has_news());
+        b.when_released([&] { ++told; });
+        b.call_waiting();
+        b.when_released([&] { ++told; });
+        CHECK(told == 1);
+        run(b, remove_request{"/q/entry-A", any_version}, reply());
+        CHECK(b.has_news());
+        b.call_waiting();
+        CHECK(told == 2);
+        CHECK(b.for_claims("/q", claim) == 1);
+        run(b, remove_request{"/q/entry-B", any_version}, reply());
+        CHECK_FALSE(b.has_news());  // nobody waits
+        b.when_released([&] { ++told; });
+        b.clear();
+        run(b, creating("/q/entry-0"), reply());
+        b.heard_gone("/q/entry-0");
+        b.call_waiting();
+        CHECK(told == 2);
+    }
+}
+
+TEST_CASE("ephemeral budget: which step of a transaction has no room", "[ephemeral_budget]") {
+    ephemeral_budget b(100, 0, false);
+    b.connected(ours);
+    run(b, creating("/" + std::string(45, 'x')), reply());  // 50
+    multi_request m;
+    m.ops.emplace_back(check_op{"/", any_version});
+    m.ops.emplace_back(creating("/p", create_mode::persistent));
+    for (const char* name : {"/a", "/b"}) m.ops.emplace_back(creating(name + std::string(14, 'n')));  // 20 each
+    CHECK(b.step_without_room(m) == m.ops.size());
+    m.ops.emplace_back(creating("/c" + std::string(14, 'n')));
+    CHECK(b.step_without_room(m) == 4);
+    m.ops.emplace_back(remove_request{"/" + std::string(45, 'x'), any_version});
+    CHECK(b.step_without_room(m) == m.ops.size());
+    sent_request fits{m, false, {}};
+    CHECK(begin(b, fits));
+}
+
 }  // namespace ephemeral_budget_units

@@ -62,6 +62,7 @@ std::vector<step_result> take_results(reply&& r, const transaction& steps, const
             if (i < checks) throw error(code, operation, s.path);
             std::string hint = "step " + std::to_string(i + 1 - checks) + ", " + std::string(name_of(s.what));
             if (code == zk_errc::no_node && s.what == transaction::kind::create) hint += ": its parent does not exist";
+            if (code == errc::too_many_ephemerals) hint += ": " + r.data;
             throw error(code, operation, s.path, hint);
         }
     }

@@ -116,6 +116,17 @@ bool ephemeral_budget::has_room(const request& r, std::size_t bytes) const {
     return used_ + bytes - std::min(used_, cost_of_removals(r)) <= limit_;
 }
 
+std::size_t ephemeral_budget::step_without_room(const multi_request& m) const {
+    std::size_t bytes = used_ - std::min(used_, cost_of_removals(m));
+    for (std::size_t i = 0; i < m.ops.size(); ++i) {
+        const auto* const c = std::get_if<create_request>(&m.ops[i]);
+        if (!c || !is_ephemeral(c->mode)) continue;
+        bytes += cost_of(path_bytes(*c));
+        if (bytes > limit_) return i;
+    }
+    return m.ops.size();
+}
+
 bool ephemeral_budget::begin(const request& r, bool waits, share& its) {
     its = {0, nullptr, epoch_};
     const std::size_t bytes = cost_of_creates(r);
@@ -334,11 +345,21 @@ ephemeral_budget::room ephemeral_budget::for_contender(const std::string& name, 
     if (then <= limit_ - limit_ / 4) return room::now;
     const bool is_first = !is_used(name);
     if (is_first && then <= limit_) return room::now;
-    // A first contender whose room is taken by contenders behind a lock of this session might wait for itself: whoever
-    // holds that lock may be the one that asks.
-    const bool some_may_leave = contenders_under_way_ > 0 || leaving_nodes_ > 0 ||
-                                (is_first ? moving_ > 0 : waiting_nodes_ > 0);
-    return some_may_leave ? room::later : room::never;
+    return some_may_leave(is_first) ? room::later : room::never;
+}
+
+// A first contender whose room is taken by contenders behind a lock of this session might wait for itself: whoever
+// holds that lock may be the one that asks.
+bool ephemeral_budget::some_may_leave(bool is_first) const noexcept {
+    return contenders_under_way_ > 0 || leaving_nodes_ > 0 || (is_first ? moving_ > 0 : waiting_nodes_ > 0);
+}
+
+std::size_t ephemeral_budget::for_claims(const std::string& name, std::size_t path_bytes) const {
+    const std::size_t each = cost_of(path_bytes);
+    const bool is_first = !is_used(name);
+    const std::size_t n = used_ < limit_ / 2 ? (limit_ / 2 - used_) / each : 0;
+    if (n > 0 || !is_first) return n;
+    return has_room_for(each) || !some_may_leave(true) ? 1 : 0;
 }
 
 void ephemeral_budget::when_changed(std::string name, std::size_t path_bytes, std::function<void()> f) {
@@ -379,6 +400,8 @@ void ephemeral_budget::call_waiting() {
             f();  // may call when_changed() and begin()
         }
     }
+    if (epoch != epoch_) return;
+    for (const std::function<void()>& f : std::exchange(for_claims_, {})) f();  // may call when_released()
 }
 
 void ephemeral_budget::clear() {
@@ -394,6 +417,7 @@ void ephemeral_budget::clear() {
     swept_ = 0;
     waiting_nodes_ = leaving_nodes_ = contenders_under_way_ = moving_ = 0;
     waiting_.clear();
+    for_claims_.clear();
     first_.clear();
     behind_.clear();
     has_news_ = warned_ = synced_ = false;

@@ -64,6 +64,8 @@ public:
     /// A request is about to be queued. Counts the nodes that it may create; false: there is no room, also with what
     /// the request removes. @param waits by a contender of a lock.
     bool begin(const request& r, bool waits, share& its);
+    /// The step of a transaction that begin() has refused whose node does not fit: the nodes before it do.
+    std::size_t step_without_room(const multi_request& m) const;
     /// For requests that create paths of so many bytes, with the chroot.
     bool has_room_for(std::size_t bytes) const noexcept { return used_ < limit_ && bytes <= limit_ - used_; }
     /// The request of begin() has ended. @param again it will be sent once more, and end once more.
@@ -96,10 +98,17 @@ public:
     room for_contender(const std::string& directory, std::size_t path_bytes) const;
     /// Calls `f` once, when for_contender() says something else.
     void when_changed(std::string directory, std::size_t path_bytes, std::function<void()> f);
+    /// How many nodes of so many bytes fit into a directory whose nodes this process gives back one after another, such
+    /// as the claims of a queue. Nodes behind the first one have half of the budget, so that those who hold them find
+    /// room for locks and receipts. 0: one of those nodes, or another one, will make room. 1 also where there is none,
+    /// and none will come: the create is refused.
+    std::size_t for_claims(const std::string& directory, std::size_t path_bytes) const;
+    /// Calls `f` once, when some node has gone.
+    void when_released(std::function<void()> f) { for_claims_.push_back(std::move(f)); }
     /// The contender with this node has the lock.
     void now_holds(const std::string& path);
     /// Whether call_waiting() has something to do.
-    bool has_news() const noexcept { return has_news_ && !waiting_.empty(); }
+    bool has_news() const noexcept { return has_news_ && (!waiting_.empty() || !for_claims_.empty()); }
     void call_waiting();
 
     /// The session is over. Shares of before are not given back with end().
@@ -116,6 +125,7 @@ private:
     std::size_t cost_of_creates(const request& r) const;
     std::size_t cost_of_removals(const request& r) const;
     bool has_room(const request& r, std::size_t bytes_of_creates) const;
+    bool some_may_leave(bool is_first) const noexcept;
     directory& directory_of(const std::string& path);
     template <class F>
     void change(directory& in, F f);
@@ -164,6 +174,7 @@ private:
     // those with one.
     std::map<std::uint64_t, std::string> first_, behind_;
     std::uint64_t last_ticket_ = 0;
+    std::vector<std::function<void()>> for_claims_;  // of when_released()
     std::int64_t session_ = 0;
     std::uint64_t epoch_ = 1;
     bool synced_ = false, has_news_ = false, warned_ = false;

@@ -58,9 +58,16 @@ void request_table::fail(op_id id, std::error_code code) {
     r.code = code;
     r.sent = code && node.mapped().at != stage::queued;
     if (code == errc::not_connected) r.data = link_.why_not_connected();  // the hint of the error
-    if (code == errc::too_many_ephemerals)
+    if (code == errc::too_many_ephemerals) {
         r.data = bytes_of_ephemerals() + ", of at most " + std::to_string(ephemerals_.limit()) +
                  " (client_options::ephemeral_budget()): use fewer nodes, shorter paths, or several clients";
+        if (const auto* const m = std::get_if<multi_request>(&*node.mapped().what)) {
+            multi_result other;
+            other.code = zk_errc::runtime_inconsistency;  // as in a server's answer
+            r.results.assign(m->ops.size(), other);
+            r.results.at(ephemerals_.step_without_room(*m)).code = code;
+        }
+    }
     leave_room(node.mapped(), r);
     if (node.mapped().at == stage::under_way) no_longer_issued(node.mapped());
     finish(std::move(node.mapped()), std::move(r), clock::now());

@@ -233,6 +233,10 @@ asio::awaitable<void> claimer::serve() {
     bool is_first = true;
     for (int in_vain = 0; has_consumers(); ++in_vain) {
         if (in_vain > 1) co_await pauses.pause();
+        if (!free_.empty() && room_for_claims() == 0) {
+            tell_impatient_ones();
+            co_return wait_for_room();
+        }
         later_has_news_ = false;
         co_await later_.move_due();
         if (free_.must_list(boot_clock::now())) co_await list(std::exchange(is_first, false));

@@ -49,6 +49,9 @@ namespace zkasio::queue_detail {
 ///   another process was faster by so little that both tried to claim, grows a little when this process was the faster
 ///   one, so that each gets its share, and else shrinks. So of the processes that wait at an empty queue, nearly all
 ///   list once for an item, when the queue is empty again. A process that is alone has no spread.
+/// - W4: of a batch, as many items are claimed as client_options::ephemeral_budget() has room for. While this session
+///   has claims, or other nodes that will go, further consumers wait for room; else they fail, and the error names the
+///   claim that has no room.
 class claimer final : public session_local, public std::enable_shared_from_this<claimer> {
 public:
     claimer(const session& on, spec_ptr what);
@@ -85,6 +88,9 @@ private:
     void warn_of_many(std::size_t items);
 
     asio::awaitable<void> claim_some();
+    std::size_t room_for_claims() const;
+    bool will_have_room(const error& why) const;
+    void wait_for_room();
     void step_aside();
     bool is_spent(const read_item& item) const noexcept;
     asio::awaitable<void> set_aside(std::vector<read_item>& batch);
@@ -94,6 +100,7 @@ private:
     asio::awaitable<std::vector<read_item>> read_first(std::size_t n);
     asio::awaitable<std::optional<read_item>> read(std::string name);
     void read_ahead(std::size_t skipped, std::size_t n);
+    transaction steps_to_claim(const std::vector<read_item>& batch) const;
     asio::awaitable<void> try_claim(std::vector<read_item> batch);
     asio::awaitable<std::optional<error>> apply(commit_report r, transaction steps, committed& done);
     asio::awaitable<void> give_back_unknown(std::vector<read_item> batch);
@@ -135,6 +142,7 @@ private:
     watch items_watch_, claims_watch_;
     bool serving_ = false, has_warned_ = false;
     bool was_woken_ = false, has_won_ = false, has_collided_ = false;  // since the last turn, of W3
+    bool waits_for_room_ = false;                 // W4
     bool later_has_news_ = false;                 // later_.move_due() has something to do
     std::size_t claims_while_alone_ = 1'000'000;  // since another process was noticed; none was yet
     bool was_refused_ = false;  // the last claim: another consumer was ahead, and this session's server may lag

@@ -21,6 +21,9 @@ std::chrono::milliseconds waited_until(const committed& claimed, const read_item
     return std::max(std::chrono::milliseconds::zero(), at - std::chrono::milliseconds(item.ctime));
 }
 
+// Until this process or an operator mends it.
+bool is_lasting(const error& e) { return is_lasting_refusal(e) || e.code() == errc::too_many_ephemerals; }
+
 bool is_below(const std::string& path, const std::string& directory) {
     return path.size() > directory.size() && path.starts_with(directory) && path[directory.size()] == '/';
 }
@@ -30,9 +33,32 @@ bool is_below(const std::string& path, const std::string& directory) {
 asio::awaitable<void> claimer::claim_some() {
     was_refused_ = false;
     step_aside();
-    std::vector<read_item> batch = co_await read_first(count_consumers(limit_.at_once()));
+    const std::size_t most = std::min(limit_.at_once(), room_for_claims());
+    if (most == 0) co_return;
+    std::vector<read_item> batch = co_await read_first(count_consumers(most));
     co_await set_aside(batch);
     if (!batch.empty() && !was_refused_ && has_consumers()) co_await try_claim(std::move(batch));
+}
+
+// W4. The names of items have nearly the same length.
+std::size_t claimer::room_for_claims() const {
+    const std::size_t path_bytes = free_.empty() ? 0 : what_->claim(free_.first(1).front()).size();
+    return toolbox(on_).room_for_claims(what_->claims, path_bytes);
+}
+
+// The next turn of serve() waits for it.
+bool claimer::will_have_room(const error& why) const {
+    return why.code() == errc::too_many_ephemerals && room_for_claims() == 0;
+}
+
+void claimer::wait_for_room() {
+    if (!has_consumers() || std::exchange(waits_for_room_, true)) return;
+    toolbox(on_).when_room_is_released([weak = weak_from_this()] {
+        const auto self = weak.lock();
+        if (!self) return;
+        self->waits_for_room_ = false;
+        if (self->has_consumers()) self->begin();
+    });
 }
 
 // Of processes that all claim the first item, the one with the slowest connection would never get any: after n refusals
@@ -71,7 +97,11 @@ asio::awaitable<void> claimer::set_aside(std::vector<read_item>& batch) {
         committed done;
         const std::optional<error> failed = co_await apply(begin_commit(commit_kind::bury), std::move(steps), done);
         if (failed && leave_alone_if_refused(*failed, odd[i].name)) continue;
-        if (failed && is_lasting_refusal(*failed)) throw error(*failed);
+        if (failed && will_have_room(*failed)) {
+            batch.clear();
+            co_return;
+        }
+        if (failed && is_lasting(*failed)) throw error(*failed);
         free_.remove(odd[i].name);
         if (!failed) continue;
         ahead_.clear();  // read at about the same time as this item, so likely outdated as well
@@ -184,8 +214,8 @@ asio::awaitable<std::optional<read_item>> claimer::read(std::string name) {
     co_return item;
 }
 
-// Claims all items of the batch, or none. Writing an item's data again counts the claim in the version of the item.
-asio::awaitable<void> claimer::try_claim(std::vector<read_item> batch) {
+// Writing an item's data again counts the claim in the version of the item.
+transaction claimer::steps_to_claim(const std::vector<read_item>& batch) const {
     transaction steps;
     for (const read_item& item : batch) {
         if (item.is_counted)
@@ -195,16 +225,32 @@ asio::awaitable<void> claimer::try_claim(std::vector<read_item> batch) {
         steps.create(what_->claim(item.name), bytes(), what_->of_mode(create_mode::ephemeral));
         steps.set(what_->claim(item.name), bytes(id_), 0);  // item_claim::node_version
     }
-    commit_report r = begin_commit(commit_kind::claim);
-    r.parts = batch.size();
+    return steps;
+}
+
+// Claims all items of the batch, or none; of those that have room (W4).
+asio::awaitable<void> claimer::try_claim(std::vector<read_item> batch) {
     committed done;
-    const std::optional<error> failed = co_await apply(std::move(r), std::move(steps), done);
+    std::optional<error> failed;
+    for (;;) {
+        commit_report r = begin_commit(commit_kind::claim);
+        r.parts = batch.size();
+        failed = co_await apply(std::move(r), steps_to_claim(batch), done);
+        if (!failed || failed->code() != errc::too_many_ephemerals) break;
+        // Other nodes were faster since room_for_claims().
+        const auto without_room = std::find_if(batch.begin(), batch.end(), [&](const read_item& item) {
+            return failed->path() == what_->claim(item.name);
+        });
+        if (without_room == batch.begin() || without_room == batch.end()) break;
+        batch.erase(without_room, batch.end());
+    }
+    if (failed && will_have_room(*failed)) co_return;
     if (failed && failed->outcome_unknown()) co_await give_back_unknown(batch);
     if (failed && failed->hung_up() && batch.size() > 1) {
         limit_.was_too_large();
         co_return;
     }
-    if (failed && is_lasting_refusal(*failed)) {
+    if (failed && is_lasting(*failed)) {
         for (const read_item& item : batch)
             if (failed->path() == what_->item(item.name) && leave_alone_if_refused(*failed, item.name)) co_return;
         throw error(*failed);
@@ -232,7 +278,7 @@ asio::awaitable<std::optional<error>> claimer::apply(commit_report r, transactio
                                        e.code() == zk_errc::node_exists ||
                                        (e.code() == zk_errc::connection_loss && !e.hung_up());
         was_refused_ = by_another_client;
-        if (by_another_client || is_lasting_refusal(e)) failed.emplace(e);
+        if (by_another_client || is_lasting(e)) failed.emplace(e);
     }
     r.conflicts = was_refused_ ? 1 : 0;
     report_commit(on_, std::move(r), what_->path, why);

@@ -108,11 +108,31 @@ std::optional<one_shot_event> receipt_pool::enter(turn& t) {
         t.now_ = turn::state::has_come;
         return std::nullopt;
     }
-    one_shot_event come = toolbox(on_).make_one_shot_event();
-    t.come_.emplace(come);
+    wait(t);
+    return t.come_;
+}
+
+// Under the mutex.
+void receipt_pool::wait(turn& t) {
+    t.come_.emplace(toolbox(on_).make_one_shot_event());
     t.place_ = waiting_.insert(waiting_.end(), &t);
     t.now_ = turn::state::waiting;
-    return come;
+}
+
+// Whether a receipt was found, or is waited for. A transaction that waits does not count as one in use: of those that
+// find no room, the last one fails, and then the others, one after another.
+bool receipt_pool::enter_again(turn& t) {
+    const std::lock_guard lock(mutex_);
+    if (over_) return false;
+    if (!idle_.empty()) {
+        t.found_.emplace(std::move(idle_.back()));
+        idle_.pop_back();
+        return true;
+    }
+    if (in_use_ == 1) return false;
+    wait(t);
+    --in_use_;
+    return true;
 }
 
 void receipt_pool::leave(turn& t) noexcept {
@@ -147,6 +167,12 @@ receipt_pool::turn::~turn() { from_->leave(*this); }
 asio::awaitable<void> receipt_pool::turn::come(std::string operation, std::string directory) {
     std::optional<one_shot_event> event = from_->enter(*this);
     if (event) co_await wait_as(*event, std::move(operation), std::move(directory));
+}
+
+asio::awaitable<bool> receipt_pool::turn::come_again(std::string operation, std::string directory) {
+    if (!from_->enter_again(*this)) co_return false;
+    if (!found_) co_await wait_as(*come_, std::move(operation), std::move(directory));
+    co_return true;
 }
 
 }  // namespace zkasio::detail

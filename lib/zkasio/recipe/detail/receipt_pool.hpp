@@ -62,6 +62,10 @@ public:
         /// *Fails with* errc::client_closed. *Cancellation*: ends the wait.
         asio::awaitable<void> come(std::string operation, std::string directory);
 
+        /// As come(), where there is no room for another receipt: for one that other transactions use. False: there is
+        /// none.
+        asio::awaitable<bool> come_again(std::string operation, std::string directory);
+
         /// A receipt whose node exists; nothing: this transaction may create another one.
         std::optional<receipt> take_found() noexcept { return std::exchange(found_, std::nullopt); }
         /// The next transaction may use this receipt.
@@ -86,6 +90,8 @@ public:
 
 private:
     std::optional<one_shot_event> enter(turn& t);
+    bool enter_again(turn& t);
+    void wait(turn& t);
     void leave(turn& t) noexcept;
     void end() noexcept;
 
