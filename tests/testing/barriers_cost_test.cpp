@@ -154,4 +154,30 @@ TEST_CASE("cost of a barrier and a latch: clients that wait", "[barrier][numbers
     }
 }
 
+TEST_CASE("cost of count_down(): a create and a listing each, four writes while there is no directory", "[numbers]") {
+    for (const std::size_t n : user_counts) {
+        fake_ensemble e;
+        std::vector<client> all = connected_clients(e, 1);
+        const latch in_turn(all[0], "/in-turn", n + 1), at_once(all[0], "/at-once", n + 1);
+        const cost_meter meter(e);
+        for (std::size_t i = 0; i < n; ++i) e.run(in_turn.count_down(std::to_string(i)));
+        const cost one = meter.read();
+        INFO(n << " reports, one after another: " << one);
+        CHECK(one.requests <= 2 * n + 4);
+        CHECK(one.writes <= n + 4);
+        CHECK(one.listings == n);
+        CHECK(one.watches == 0);
+        const cost c = cost_of_users(e, n, [&](std::size_t i) -> asio::awaitable<void> {
+            co_await at_once.count_down(std::to_string(i));
+        });
+        INFO(n << " reports at once: " << c);
+        CHECK(c.requests <= 5 * n);
+        CHECK(c.writes <= 4 * n);
+        CHECK(c.listings == n);
+        CHECK(c.watches == 0);
+        CHECK(c.ephemerals == 0);
+        close_all(e, all);
+    }
+}
+
 }  // namespace barriers_cost_tests

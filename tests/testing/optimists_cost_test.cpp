@@ -18,6 +18,7 @@
 #include <asio/use_awaitable.hpp>
 
 #include <chrono>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -49,6 +50,9 @@ asio::awaitable<void> move_between(unit& u, std::string from, std::string to) {
     u.set(to, *one_more(b));
 }
 
+// Of clients that contend for one node: 1000 take 5 to 50 s of a processor.
+constexpr std::size_t writer_counts[] = {10, 30, 100, 300};
+
 int number_of(std::string_view text) { return std::stoi(std::string(text)); }
 std::string text_of_number(const int& n) { return std::to_string(n); }
 
@@ -71,12 +75,15 @@ TEST_CASE("cost of modify(): a read and a write each, of a node of one's own", "
 }
 
 // All begin at once. Each write that succeeds is a conflict for all whose reads came before it, and after a conflict a
-// writer pauses, the longer the more often it was late.
+// writer pauses, on average twice as long as before. So its pauses are long enough for n writers after some log2(n)
+// conflicts, however fast the servers are: the law is n log n. Measured at 10, 100, 300, 1000 clients: modify() 4 n,
+// 7 n, 11 n, 16 n requests, a counter 7 n, 10 n, 14 n, 19 n. promote_to() makes the law a linear one.
 TEST_CASE("cost of modify() and of a counter: n clients that write one node at once", "[numbers]") {
     for (const bool counts : {false, true})
-        for (const std::size_t n : {std::size_t{10}, std::size_t{30}, std::size_t{100}}) {
+        for (const std::size_t n : writer_counts) {
             fake_ensemble e;
             std::vector<client> all = connected_clients(e, n);
+            const double n_log_n = static_cast<double>(n) * std::log2(static_cast<double>(n));
             e.create("/n", counts ? std::string(8, '\0') : std::string("0"));
             const auto begin = e.now();
             const cost c = cost_of_users(e, n, [&](std::size_t i) {
@@ -84,8 +91,8 @@ TEST_CASE("cost of modify() and of a counter: n clients that write one node at o
             });
             INFO(n << " clients, " << (counts ? "a counter: " : "modify(): ") << c << ", "
                    << std::chrono::duration<double>(e.now() - begin).count() << " s");
-            CHECK(c.writes <= (counts ? 5 : 3) * n);
-            CHECK(c.requests <= (counts ? 10 : 8) * n);
+            CHECK(static_cast<double>(c.writes) <= 0.75 * n_log_n + static_cast<double>(counts ? 2 * n : 0));
+            CHECK(static_cast<double>(c.requests) <= 2 * n_log_n + static_cast<double>(counts ? n : 0));
             CHECK(c.listings == 0);
             CHECK(c.watches == 0);
             CHECK(c.ephemerals <= static_cast<std::int64_t>(counts ? n : 0));  // a receipt each, at most
@@ -190,8 +197,9 @@ TEST_CASE("transact(): a body that waits for another one of the same node is not
     close_all(e, all);
 }
 
+// At most three writes in vain each, and then a turn. Measured at 10, 100, 300, 1000 clients: 9 n, 15 n, 21 n, 22 n.
 TEST_CASE("cost of an atomic_counter with promote_to(): n clients that add at once take turns", "[numbers]") {
-    for (const std::size_t n : {std::size_t{10}, std::size_t{30}, std::size_t{100}}) {
+    for (const std::size_t n : writer_counts) {
         fake_ensemble e;
         std::vector<client> all = connected_clients(e, n);
         e.create("/n", std::string(8, '\0'));
@@ -199,9 +207,9 @@ TEST_CASE("cost of an atomic_counter with promote_to(): n clients that add at on
             return add_one(atomic_counter(all[i], "/n", counter_options().promote_to("/turns")));
         });
         INFO(n << " clients: " << c);
-        CHECK(c.writes <= 6 * n);
-        CHECK(c.requests <= 16 * n);
-        CHECK(c.listings <= n);
+        CHECK(c.writes <= 9 * n);
+        CHECK(c.requests <= 24 * n);
+        CHECK(c.listings <= 2 * n);
         CHECK(c.watches == 0);
         close_all(e, all);
     }
