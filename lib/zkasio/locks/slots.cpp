@@ -2,8 +2,6 @@
 
 #include <zkasio/error.hpp>
 #include <zkasio/locks/detail/directory.hpp>
-#include <zkasio/locks/detail/finish_acquire.hpp>
-#include <zkasio/locks/detail/lock_reports.hpp>
 #include <zkasio/locks/detail/take_slot.hpp>
 
 #include <utility>
@@ -36,9 +34,7 @@ lock_attempt slots::attempts(acquire_options how) const {
     spec.entries = options_.acl();
     spec.quiet = options_.quiet();
     spec.no_owner = "no lock_owner can hold numbers: each guard has one of its own";
-    return [zk = on(), spec = std::move(spec), how = std::move(how)](if_contended when_contended) {
-        return reported(errors_as_acquire(take_slot(zk, spec, how, when_contended), spec.path), zk, spec.path);
-    };
+    return attempts_at_slot(on(), std::move(spec), std::move(how));
 }
 
 }  // namespace zkasio

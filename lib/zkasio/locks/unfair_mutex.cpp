@@ -3,10 +3,9 @@
 #include <zkasio/error.hpp>
 #include <zkasio/locks/detail/contenders.hpp>
 #include <zkasio/locks/detail/directory.hpp>
-#include <zkasio/locks/detail/finish_acquire.hpp>
-#include <zkasio/locks/detail/lock_reports.hpp>
 #include <zkasio/locks/detail/take_slot.hpp>
 #include <zkasio/recipe/if_exists.hpp>
+#include <zkasio/recipe/rethrow_to_caller.hpp>
 
 #include <utility>
 
@@ -51,11 +50,11 @@ lock_attempt unfair_mutex::attempts(acquire_options how) const {
     spec.first_pause = options_.first_back_off();
     spec.most_pause = options_.most_back_off();
     spec.no_owner = "an unfair_mutex knows no lock_owner: use mutex";
-    return [zk = on(), spec = std::move(spec), how = std::move(how)](if_contended when_contended) {
-        return reported(errors_as_acquire(take_slot(zk, spec, how, when_contended), spec.path), zk, spec.path);
-    };
+    return attempts_at_slot(on(), std::move(spec), std::move(how));
 }
 
-asio::awaitable<std::optional<contender_info>> unfair_mutex::holder() const { return holder_of(on(), path()); }
+asio::awaitable<std::optional<contender_info>> unfair_mutex::holder() const {
+    return requests_as("holder", path(), holder_of(on(), path()));
+}
 
 }  // namespace zkasio

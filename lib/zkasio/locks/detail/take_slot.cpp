@@ -7,6 +7,7 @@
 #include <zkasio/locks/detail/fixed_node_claim.hpp>
 #include <zkasio/locks/detail/guards_in_the_way.hpp>
 #include <zkasio/locks/detail/local_slots.hpp>
+#include <zkasio/locks/detail/lock_reports.hpp>
 #include <zkasio/recipe/if_exists.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
@@ -300,8 +301,6 @@ asio::awaitable<claim_ptr> wait_for_slot(session on, slot_spec spec, std::shared
     }
 }
 
-}  // namespace
-
 asio::awaitable<std::optional<lock_guard>> take_slot(client zk, slot_spec spec, acquire_options how,
                                                      if_contended when_contended) {
     refuse_owner(how, spec.path, spec.no_owner);
@@ -327,6 +326,14 @@ asio::awaitable<std::optional<lock_guard>> take_slot(client zk, slot_spec spec, 
         if (!over) over = co_await wait_until_covered(claim);
         if (over) co_return to_guard(claim, zk);
     }
+}
+
+}  // namespace
+
+lock_attempt attempts_at_slot(client zk, slot_spec spec, acquire_options how) {
+    return [zk = std::move(zk), spec = std::move(spec), how = std::move(how)](if_contended when_contended) {
+        return reported(errors_as_acquire(take_slot(zk, spec, how, when_contended), spec.path), zk, spec.path);
+    };
 }
 
 }  // namespace zkasio::lock_detail

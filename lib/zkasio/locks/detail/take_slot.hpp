@@ -3,17 +3,11 @@
 #include <zkasio/client.hpp>
 #include <zkasio/locks/acquire_options.hpp>
 #include <zkasio/locks/detail/slot_rest.hpp>
-#include <zkasio/locks/if_contended.hpp>
-#include <zkasio/locks/lock_guard.hpp>
-
-#include <asio/awaitable.hpp>
-
-#include <optional>
+#include <zkasio/locks/lockable.hpp>
 
 namespace zkasio::lock_detail {
 
-/// An attempt of `slots` and `unfair_mutex`: the guard of a number, or of the one node.
-asio::awaitable<std::optional<lock_guard>> take_slot(client zk, slot_spec spec, acquire_options how,
-                                                     if_contended when_contended);
+/// The attempts of `slots` and `unfair_mutex`: the guard of a number, or of the one node.
+lock_attempt attempts_at_slot(client zk, slot_spec spec, acquire_options how);
 
 }  // namespace zkasio::lock_detail
