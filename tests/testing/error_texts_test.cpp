@@ -20,8 +20,13 @@
 #include <zkasio/election/leader_election.hpp>
 #include <zkasio/election/leader_observer.hpp>
 #include <zkasio/locks/cohort_mutex.hpp>
+#include <zkasio/locks/lock_listing.hpp>
 #include <zkasio/locks/mutex.hpp>
+#include <zkasio/locks/revocation.hpp>
+#include <zkasio/locks/semaphore.hpp>
+#include <zkasio/locks/shared_mutex.hpp>
 #include <zkasio/locks/slots.hpp>
+#include <zkasio/locks/unfair_mutex.hpp>
 #include <zkasio/membership/group.hpp>
 #include <zkasio/membership/partitioner.hpp>
 #include <zkasio/membership/persistent_node.hpp>
@@ -358,6 +363,98 @@ TEST_CASE("error texts: a small operation of a recipe names itself, too", "[test
     CHECK(text_of(ensemble, stands.next()).starts_with("next /e/_c_"));
     const std::string no_member = text_of(ensemble, group(zk, "/g").join("me"));
     CHECK(no_member.starts_with("join /g/me: no permission (create: "));
+}
+
+namespace {
+
+asio::awaitable<void> list_lock_at(client zk) { (void)co_await list_lock(zk, "/x"); }
+
+}  // namespace
+
+// One request is refused, of each operation that only reads, or writes once.
+TEST_CASE("error texts: what the operations of recipes say of a refused request", "[testing]") {
+    fake_ensemble ensemble;
+    const client zk = ensemble.client(sessions_of_ten_seconds());
+    const leader_election election(zk, "/x");
+    const barrier gate(zk, "/x");
+    const latch three(zk, "/x", 3);
+    const registry services(zk, "/x");
+    const std::vector<std::pair<std::string, std::function<std::string()>>> ways{
+        {"contenders", [&] { return text_of(ensemble, mutex(zk, "/x").contenders()); }},
+        {"contenders", [&] { return text_of(ensemble, shared_mutex(zk, "/x").contenders()); }},
+        {"contenders", [&] { return text_of(ensemble, cohort_mutex(zk, "/x").contenders()); }},
+        {"candidates", [&] { return text_of(ensemble, election.candidates()); }},
+        {"holders", [&] { return text_of(ensemble, semaphore(zk, "/x", permits::fixed(2)).holders()); }},
+        {"waiting", [&] { return text_of(ensemble, semaphore(zk, "/x", permits::fixed(2)).waiting()); }},
+        {"holder", [&] { return text_of(ensemble, unfair_mutex(zk, "/x").holder()); }},
+        {"list_lock", [&] { return text_of(ensemble, list_lock_at(zk)); }},
+        {"revoke", [&] { return text_of(ensemble, revoke(zk, "/x/_c_1")); }},
+        {"set", [&] { return text_of(ensemble, gate.set()); }},
+        {"remove", [&] { return text_of(ensemble, gate.remove()); }},
+        {"count_down", [&] { return text_of(ensemble, three.count_down("a")); }},
+        {"remaining", [&] { return text_of(ensemble, three.remaining()); }},
+        {"wait", [&] { return text_of(ensemble, three.wait()); }},
+        {"names", [&] { return text_of(ensemble, services.names()); }},
+        {"instances", [&] { return text_of(ensemble, services.instances("s")); }},
+        {"instance", [&] { return text_of(ensemble, services.instance("s", "i")); }},
+        {"announce", [&] { return text_of(ensemble, services.announce(service_instance("s"))); }},
+        {"members", [&] { return text_of(ensemble, group(zk, "/x").members()); }},
+        {"get", [&] { return text_of(ensemble, atomic_counter(zk, "/x").get()); }},
+        {"dead", [&] { return text_of(ensemble, work_queue(zk, "/x").dead()); }},
+        {"revive", [&] { return text_of(ensemble, work_queue(zk, "/x").revive("item-0000000000-1")); }},
+    };
+    for (const char* path : {"/x", "/x/locks", "/x/leases", "/x/_c_1", "/x/a", "/x/s", "/x/s/i", "/x/dead",
+                             "/x/dead/item-0000000000-1"})
+        ensemble.refuse(path, zk_errc::no_auth);
+    for (const auto& [operation, said] : ways) {
+        const std::string text = said();
+        CAPTURE(operation, text);
+        CHECK(text.starts_with(operation + " /x"));
+    }
+}
+
+TEST_CASE("error texts: the end of a delivery and of a guard's wait name themselves where a request is refused",
+          "[testing]") {
+    fake_ensemble ensemble;
+    const client zk = ensemble.client(sessions_of_ten_seconds());
+    const work_queue queue(zk, "/q");
+    ensemble.run(queue.put("x"));
+    delivery one = ensemble.run(queue.receive());
+    const lock_guard guard = ensemble.run(mutex(zk, "/m").acquire());
+    for (const std::string& path : ensemble.paths())
+        if (path.starts_with("/q/receipts") || path.starts_with("/q/taken")) ensemble.refuse(path, zk_errc::no_auth);
+    ensemble.refuse("/q/dead", zk_errc::no_auth);
+    ensemble.refuse("/m", zk_errc::no_auth);
+    CHECK(text_of(ensemble, one.done()).starts_with("done /q/"));
+    CHECK(text_of(ensemble, one.reject("bad")).starts_with("reject /q/"));
+    CHECK(text_of(ensemble, one.again()).starts_with("again /q/"));
+    CHECK(text_of(ensemble, guard.revoke_requested()).starts_with("revoke_requested /m"));
+}
+
+TEST_CASE("error texts: join() and created() say why there is no node yet", "[testing]") {
+    fake_ensemble ensemble;
+    const client zk = ensemble.client(sessions_of_ten_seconds()), other = ensemble.client(sessions_of_ten_seconds());
+    const group workers(zk, "/g");
+    SECTION("another client's node stands there") {
+        const group_membership theirs = ensemble.run(group(other, "/g").join("me"));
+        CHECK(text_of(ensemble, timeout(3s, workers.join("me"))) ==
+              "join /g: timed out (the node /g/me is another client's)");
+        const persistent_node node(zk, "/g/me");
+        CHECK(text_of(ensemble, timeout(3s, node.created())) ==
+              "created /g/me: timed out (the node /g/me is another client's)");
+    }
+    SECTION("the last attempt has failed") {
+        ensemble.run(zk.connected());
+        ensemble.refuse("/g", zk_errc::throttled);
+        CHECK(has(text_of(ensemble, timeout(3s, workers.join("me"))),
+                  "join /g: timed out (the last attempt has failed: create /g/me: "));
+    }
+    SECTION("there is no connection") {
+        ensemble.run(zk.connected());
+        ensemble.hold_down(zk);
+        ensemble.run_for(1s);
+        CHECK(text_of(ensemble, timeout(3s, workers.join("me"))).starts_with("join /g: timed out (no connection: "));
+    }
 }
 
 namespace {

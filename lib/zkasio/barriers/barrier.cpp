@@ -4,6 +4,7 @@
 #include <zkasio/path.hpp>
 #include <zkasio/recipe/if_exists.hpp>
 #include <zkasio/recipe/node_follower.hpp>
+#include <zkasio/recipe/rethrow_to_caller.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/recipe/wait_as.hpp>
 
@@ -65,7 +66,7 @@ asio::awaitable<bool> open_gate(client zk, std::string path) {
 }
 
 asio::awaitable<bool> is_closed(client zk, std::string path) {
-    const std::optional<node_stat> there = co_await zk.exists(path);
+    const std::optional<node_stat> there = co_await requests_as("is_set", path, zk.exists(path));
     co_return there.has_value();
 }
 

@@ -1,6 +1,7 @@
 #include <zkasio/discovery/announcement.hpp>
 
 #include <zkasio/error.hpp>
+#include <zkasio/recipe/rethrow_to_caller.hpp>
 
 #include <exception>
 #include <utility>
@@ -38,7 +39,7 @@ asio::awaitable<void> announcement::update(service_instance is) const {
     } catch (...) {
         return refused_announcement(std::current_exception());
     }
-    return is_->node.set_data(std::move(data));
+    return requests_as("update", path_, is_->node.set_data(std::move(data)));
 }
 
 asio::awaitable<void> announcement::withdraw() const { return is_ ? is_->node.leave() : nothing_announced(); }

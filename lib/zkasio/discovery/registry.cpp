@@ -5,6 +5,7 @@
 #include <zkasio/error.hpp>
 #include <zkasio/path.hpp>
 #include <zkasio/recipe/if_exists.hpp>
+#include <zkasio/recipe/rethrow_to_caller.hpp>
 #include <zkasio/recipe/retry_until_certain.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
@@ -149,15 +150,17 @@ registry::registry(client zk, std::string base, registry_options options)
 }
 
 asio::awaitable<announcement> registry::announce(service_instance is, predecessor before) const {
-    return announced(zk_, base_, options_, std::move(is), before);
+    return requests_as("announce", base_, announced(zk_, base_, options_, std::move(is), before));
 }
 
-asio::awaitable<std::vector<std::string>> registry::names() const { return service_names(zk_, base_); }
+asio::awaitable<std::vector<std::string>> registry::names() const {
+    return requests_as("names", base_, service_names(zk_, base_));
+}
 asio::awaitable<service_view> registry::instances(std::string name) const {
-    return listed(zk_, base_, std::move(name));
+    return requests_as("instances", base_, listed(zk_, base_, std::move(name)));
 }
 asio::awaitable<std::optional<service_instance>> registry::instance(std::string name, std::string id) const {
-    return found(zk_, base_, std::move(name), std::move(id));
+    return requests_as("instance", base_, found(zk_, base_, std::move(name), std::move(id)));
 }
 
 }  // namespace zkasio

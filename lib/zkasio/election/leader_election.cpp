@@ -131,7 +131,9 @@ leader_observer leader_election::observe() const {
     return {zk_, path(), names_};
 }
 
-asio::awaitable<std::vector<contender_info>> leader_election::candidates() const { return queue_.contenders(); }
+asio::awaitable<std::vector<contender_info>> leader_election::candidates() const {
+    return requests_as("candidates", path(), queue_.contenders());
+}
 
 // ------------------------------------------------------------------------------------------------------------ lead
 

@@ -3,6 +3,7 @@
 #include <zkasio/error.hpp>
 #include <zkasio/locks/directory_note.hpp>
 #include <zkasio/path.hpp>
+#include <zkasio/recipe/rethrow_to_caller.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
 #include <optional>
@@ -65,7 +66,8 @@ asio::awaitable<void> proclaimed(claim_ptr claim, bool resigned, std::string dat
 }  // namespace
 
 asio::awaitable<void> leadership::proclaim(bytes data) const {
-    return proclaimed(guard_.claim(), guard_.reason() == loss_reason::released, std::move(data).take());
+    const bool resigned = guard_.reason() == loss_reason::released;
+    return requests_as("proclaim", guard_.path(), proclaimed(guard_.claim(), resigned, std::move(data).take()));
 }
 
 }  // namespace zkasio

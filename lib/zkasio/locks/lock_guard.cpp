@@ -4,6 +4,7 @@
 #include <zkasio/coroutines/task_scope.hpp>
 #include <zkasio/locks/detail/lease_alarm.hpp>
 #include <zkasio/locks/detail/revocation_watch.hpp>
+#include <zkasio/recipe/rethrow_to_caller.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
 #include <asio/this_coro.hpp>
@@ -141,9 +142,8 @@ asio::awaitable<void> run_with_margin(const claim_ptr& claim, const plain_body& 
     if (why != loss_reason::none) throw error(errc::lock_lost, operation, lost_path(claim), to_string(why));
     try {
         std::rethrow_exception(failed);
-    } catch (const std::system_error& e) {
-        if (e.code() != condition::cancelled) throw;
-        rethrow_as(operation, claim->paths().front());
+    } catch (const std::system_error&) {
+        rethrow_request_as(operation, claim->paths().front());
     }
 }
 

@@ -122,8 +122,8 @@ public:
                                 std::chrono::nanoseconds(stop_margin));
     }
 
-    /// *Completes when* another client or an operator asks for the lock back (see revoke()). The request itself changes
-    /// nothing: its sender hopes for an early release.
+    /// *Completes when* another client or an operator asks for the lock back, see revoke(); that alone changes nothing.
+    /// Two reads a call: the node (older versions and Curator's Revoker write there), a queue's directory (revoke()).
     /// *Fails with* errc::lock_lost when the lock is lost first, errc::lock_released when it is given up.
     asio::awaitable<void> revoke_requested() const;
 

@@ -6,6 +6,7 @@
 #include <zkasio/locks/directory_note.hpp>
 #include <zkasio/path.hpp>
 #include <zkasio/recipe/if_exists.hpp>
+#include <zkasio/recipe/rethrow_to_caller.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -132,16 +133,7 @@ bool is_semaphore(const std::vector<std::string>& children) {
     return is("leases") && children.size() == (is("locks") ? 2 : 1);
 }
 
-}  // namespace
-
-std::vector<contender_info> lock_listing::holders() const {
-    std::vector<contender_info> found;
-    std::copy_if(contenders.begin(), contenders.end(), std::back_inserter(found),
-                 [](const contender_info& c) { return c.holds; });
-    return found;
-}
-
-asio::awaitable<lock_listing> list_lock(client zk, std::string path) {
+asio::awaitable<lock_listing> read_directory(client zk, std::string path) {
     lock_listing list;
     list.path = path;
     std::optional<node_data> node = co_await if_exists(zk.get(path));
@@ -164,6 +156,19 @@ asio::awaitable<lock_listing> list_lock(client zk, std::string path) {
     mark_noted(list.contenders, note);
     if (list.contenders.empty() && !list.foreign.empty()) list.kind = lock_directory_kind::other;
     co_return list;
+}
+
+}  // namespace
+
+std::vector<contender_info> lock_listing::holders() const {
+    std::vector<contender_info> found;
+    std::copy_if(contenders.begin(), contenders.end(), std::back_inserter(found),
+                 [](const contender_info& c) { return c.holds; });
+    return found;
+}
+
+asio::awaitable<lock_listing> list_lock(client zk, std::string path) {
+    return requests_as("list_lock", path, read_directory(std::move(zk), path));
 }
 
 }  // namespace zkasio

@@ -4,6 +4,7 @@
 #include <zkasio/locks/detail/revocation_watch.hpp>
 #include <zkasio/locks/directory_note.hpp>
 #include <zkasio/path.hpp>
+#include <zkasio/recipe/rethrow_to_caller.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
 #include <algorithm>
@@ -69,7 +70,7 @@ asio::awaitable<void> revoke(client zk, std::string path, holder_data data) {
             if (!written) co_await pauses.pause();
         }
     } catch (const error& e) {
-        if (e.code() != zk_errc::no_node) throw;
+        if (e.code() != zk_errc::no_node) rethrow_request_as("revoke", path);
         gone = e.code();
     }
 }

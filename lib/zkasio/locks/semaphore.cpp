@@ -10,6 +10,7 @@
 #include <zkasio/locks/detail/unfinished_permits.hpp>
 #include <zkasio/path.hpp>
 #include <zkasio/recipe/if_exists.hpp>
+#include <zkasio/recipe/rethrow_to_caller.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/recipe/wait_as.hpp>
 
@@ -376,11 +377,11 @@ asio::awaitable<std::vector<contender_info>> all_that(client zk, std::string dir
 }  // namespace
 
 asio::awaitable<std::vector<contender_info>> semaphore::holders() const {
-    return all_that(zk_, join_path(path_, "leases"), permit_names(path_), true);
+    return requests_as("holders", path_, all_that(zk_, join_path(path_, "leases"), permit_names(path_), true));
 }
 
 asio::awaitable<std::vector<contender_info>> semaphore::waiting() const {
-    return all_that(zk_, join_path(path_, "locks"), lock_names(path_), false);
+    return requests_as("waiting", path_, all_that(zk_, join_path(path_, "locks"), lock_names(path_), false));
 }
 
 }  // namespace zkasio

@@ -33,7 +33,7 @@ public:
     /// *Fails with* what persistent_node::created() fails with; errc::invalid_argument for an id that is no name of a
     /// node, in any group_names, when this client is in the group with this id already, and for `data` where members
     /// have none, see has_member_data().
-    /// *Cancellation*: leaves in the background.
+    /// *Cancellation*: leaves in the background; the error's hint as that of persistent_node::created().
     asio::awaitable<group_membership> join(std::string id, bytes data = bytes()) const;
 
     /// Reads the members once.

@@ -79,7 +79,8 @@ public:
     /// that the session has expired, may be on its way. No news arrives while there is no connection, nor in a child
     /// process whose loop does not run.
     /// *Fails with* errc::client_closed once leave() was called; error::hung_up(), and goes on trying; else as ended().
-    /// *Cancellation* ends the wait only.
+    /// *Cancellation* ends the wait only. The error's hint, also that of a timeout(), says why there is no node yet, as
+    /// far as known: another client's stands there, what the last attempt has failed with, or no connection.
     asio::awaitable<std::string> created() const;
 
     /// Writes `data` into the node; from then on the node is created with them. While there is no node, it is created

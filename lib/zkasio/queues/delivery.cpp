@@ -2,6 +2,7 @@
 
 #include <zkasio/error.hpp>
 #include <zkasio/queues/detail/item_claim.hpp>
+#include <zkasio/recipe/rethrow_to_caller.hpp>
 
 #include <exception>
 #include <utility>
@@ -24,12 +25,14 @@ void require(const item_claim_ptr& claim, const char* operation) {
 
 asio::awaitable<void> finish(item_claim_ptr claim, transaction also) {
     require(claim, "done");
-    co_await item_claim::finish(std::move(claim), std::move(also), "done");
+    const std::string& path = claim->paths().front();
+    co_await requests_as("done", path, item_claim::finish(claim, std::move(also), "done"));
 }
 
 asio::awaitable<void> bury(item_claim_ptr claim, std::string reason) {
     require(claim, "reject");
-    co_await item_claim::reject(std::move(claim), std::move(reason));
+    const std::string& path = claim->paths().front();
+    co_await requests_as("reject", path, item_claim::reject(claim, std::move(reason)));
 }
 
 asio::awaitable<void> after_pause(std::chrono::milliseconds pause) {

@@ -3,6 +3,7 @@
 #include <zkasio/locks/detail/revocation_watch.hpp>
 #include <zkasio/path.hpp>
 #include <zkasio/recipe/if_exists.hpp>
+#include <zkasio/recipe/rethrow_to_caller.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
 #include <algorithm>
@@ -88,7 +89,7 @@ asio::awaitable<std::vector<contender_info>> contenders(client zk, std::string d
 
 asio::awaitable<std::vector<contender_info>> contenders(client zk, lock_spec_ptr lock) {
     if (!lock) throw error(errc::invalid_argument, "contenders", {}, "this lock was moved from");
-    co_return co_await contenders(zk, lock->directory, lock->names);
+    co_return co_await requests_as("contenders", lock->directory, contenders(zk, lock->directory, lock->names));
 }
 
 }  // namespace zkasio::lock_detail

@@ -1,16 +1,21 @@
 #include <zkasio/membership/detail/node_board.hpp>
 
+#include <zkasio/coroutines/timeout.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/recipe/rethrow_to_caller.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/recipe/wait_as.hpp>
 
+#include <asio/this_coro.hpp>
+
 #include <algorithm>
 #include <cassert>
+#include <chrono>
 #include <system_error>
 
 namespace zkasio::membership_detail {
 
+using namespace std::chrono_literals;
 using request_ptr = std::shared_ptr<data_request>;
 
 node_board::node_board(const operations& events, std::string path, std::string data, std::size_t largest)
@@ -103,11 +108,24 @@ void node_board::cannot_create(std::exception_ptr why) {
     change_.notify_all(std::move(lock));
 }
 
+void node_board::attempt_failed(const std::exception_ptr& why) {
+    std::string said;
+    try {
+        std::rethrow_exception(why);
+    } catch (const std::exception& e) {
+        said = e.what();
+    } catch (...) {
+    }
+    const std::lock_guard lock(mutex_);
+    last_failure_ = std::move(said);
+}
+
 void node_board::tell(persistent_node_state state, std::string node_path) {
     std::unique_lock lock(mutex_);
     assert(state_.load() != persistent_node_state::ended && "no other state follows");
     assert((state == persistent_node_state::standing) == !node_path.empty());
     if (state == persistent_node_state::standing) cannot_create_ = nullptr;
+    if (state != persistent_node_state::creating) last_failure_.clear();
     if (state == state_.load() && node_path == node_path_) return;
     state_.store(state);
     node_path_ = std::move(node_path);
@@ -155,9 +173,40 @@ std::optional<persistent_node_state> node_board::state_unless(persistent_node_st
     return std::nullopt;
 }
 
+// Nothing: an attempt is under way, the first one.
+std::string node_board::why_not_standing() const {
+    const std::lock_guard lock(mutex_);
+    if (state_.load() == persistent_node_state::taken) return "the node " + path_ + " is another client's";
+    return last_failure_.empty() ? last_failure_ : "the last attempt has failed: " + last_failure_;
+}
+
+asio::awaitable<std::string> node_board::why_not_created(std::shared_ptr<node_board> self) {
+    std::string why = self->why_not_standing();
+    try {
+        if (why.empty()) co_await timeout(0s, toolbox(self->events_).connected("created", self->path_));
+    } catch (const error& e) {
+        why = e.hint();
+    }
+    co_return why;
+}
+
 asio::awaitable<std::string> node_board::until_created(std::shared_ptr<node_board> self) {
     const auto standing = [self] { return self->standing_path(); };
-    std::optional<std::string> path = co_await self->change_.until(standing, "created", self->path_);
+    std::optional<std::string> path;
+    std::optional<error> cancelled;
+    try {
+        path = co_await self->change_.until(standing, "created", self->path_);
+    } catch (const error& e) {
+        if (e.code() != condition::cancelled) throw;
+        cancelled.emplace(e);
+    }
+    if (cancelled) {
+        const bool throws = co_await asio::this_coro::throw_if_cancelled();
+        co_await asio::this_coro::throw_if_cancelled(false);
+        const std::string why = co_await why_not_created(self);
+        co_await asio::this_coro::throw_if_cancelled(throws);
+        throw error(cancelled->code(), cancelled->operation(), self->path_, why);
+    }
     co_await yield_turn();
     co_return std::move(*path);
 }

@@ -75,6 +75,8 @@ public:
 
     /// Calls of until_created() fail with `why` until the node stands; the keeper goes on.
     void cannot_create(std::exception_ptr why);
+    /// An attempt has failed, and the keeper goes on: a cancellation or a limit of until_created() tells `why`.
+    void attempt_failed(const std::exception_ptr& why);
     /// @param node_path of a node that stands.
     void tell(persistent_node_state state, std::string node_path = {});
     /// No other state follows. @param why null: the node has left.
@@ -82,6 +84,8 @@ public:
 
 private:
     std::optional<std::string> standing_path() const;
+    std::string why_not_standing() const;
+    static asio::awaitable<std::string> why_not_created(std::shared_ptr<node_board> self);
     std::optional<persistent_node_state> state_unless(persistent_node_state known) const;
     std::shared_ptr<data_request> ask_for_data(std::string data);
     void forget_request(const std::shared_ptr<data_request>& request) noexcept;
@@ -94,7 +98,7 @@ private:
     std::atomic<persistent_node_state> state_{persistent_node_state::creating};
     mutable std::mutex mutex_;
     // Guarded by mutex_:
-    std::string node_path_, data_;
+    std::string node_path_, data_, last_failure_;
     std::optional<std::string> new_data_;  // of the newest set_data(), until they are written
     std::uint64_t last_number_ = 0;        // the number of the newest set_data()
     std::vector<std::shared_ptr<data_request>> requests_;

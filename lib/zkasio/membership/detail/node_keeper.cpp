@@ -421,6 +421,7 @@ asio::awaitable<void> node_keeper::keep(std::shared_ptr<node_keeper> self, sessi
     if (on.over() && is_ephemeral(self->options_.mode())) self->forget_node();
     if (self->board_->leaving() && !self->may_stand()) co_return;
     self->board_->tell(persistent_node_state::creating);
+    self->board_->attempt_failed(failed);
     std::rethrow_exception(failed);
 }
 

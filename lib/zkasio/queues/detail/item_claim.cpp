@@ -121,7 +121,8 @@ asio::awaitable<void> until_removed(one_shot_event ended, std::shared_ptr<const 
 }  // namespace
 
 asio::awaitable<void> item_claim::gone() {
-    return until_removed(gone_->ended, std::shared_ptr<const std::exception_ptr>(gone_, &gone_->failed), path_);
+    const std::shared_ptr<const std::exception_ptr> failed(gone_, &gone_->failed);
+    return requests_as("again", path_, until_removed(gone_->ended, failed, path_));
 }
 
 // Once. A claim that was lost before it was given back was lost.
