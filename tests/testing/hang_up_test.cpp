@@ -30,6 +30,8 @@
 #include <asio/cancellation_signal.hpp>
 #include <asio/co_spawn.hpp>
 #include <asio/detached.hpp>
+#include <asio/steady_timer.hpp>
+#include <asio/use_awaitable.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -413,6 +415,40 @@ TEST_CASE("hang up: writes that were applied, and whose answers are lost, are no
         ensemble.run_for(1min);
         CHECK_FALSE(failed);
     }
+}
+
+TEST_CASE("hang up: applied writes of another path do not hide the request at which servers hang up", "[hang_up]") {
+    fake_ensemble ensemble;
+    ensemble.max_request(4096);
+    ensemble.create("/l");
+    client zk = ensemble.client(of_ten_seconds());
+    const work_queue queue(zk, "/l/u-queue");
+    ensemble.run(queue.put("x"));
+    bool stop = false;
+    const auto pass = [&]() -> asio::awaitable<void> {
+        const unfair_mutex lock(zk, "/l/u");
+        asio::steady_timer pause(ensemble.context());
+        while (!stop) {
+            lock_guard guard = co_await lock.acquire();
+            co_await guard.release();
+            pause.expires_after(20ms);
+            co_await pause.async_wait(asio::use_awaitable);
+        }
+    };
+    asio::co_spawn(ensemble.context(), pass(), asio::detached);
+    std::string what;
+    const auto put = [&]() -> asio::awaitable<void> {
+        const auto failed = co_await as_result(queue.put(large));
+        what = failed.error().what();
+    };
+    asio::co_spawn(ensemble.context(), put(), asio::detached);
+    for (int i = 0; i < 30 && what.empty(); ++i) {
+        ensemble.lose_answer(zk, "create");
+        ensemble.run_for(1s);
+    }
+    CHECK(has(what, told));
+    stop = true;
+    ensemble.run_for(10s);
 }
 
 TEST_CASE("hang up: a persistent_node goes on trying, and stands when the servers take its create", "[hang_up]") {

@@ -3,6 +3,8 @@
 #include "support/catch.hpp"
 #include "support/test_client.hpp"
 
+#include <zkasio/coroutines/result.hpp>
+#include <zkasio/error.hpp>
 #include <zkasio/locks/multi_mutex.hpp>
 #include <zkasio/locks/mutex.hpp>
 #include <zkasio/locks/semaphore.hpp>
@@ -77,4 +79,50 @@ TEST_CASE("a refused try keeps nobody out when it has ended", "[locks]") {
                 CHECK(third);
             });
         }
+}
+
+TEST_CASE("a refused try of several locks gives all back at the same time", "[locks]") {
+    bool together = false;
+    for (std::uint64_t seed = 1; seed <= 20 && !together; ++seed) {
+        fake_ensemble ensemble(seed);
+        const client a = ensemble.client(), b = ensemble.client();
+        std::string last;
+        ensemble.on_step([&](std::string_view line) {
+            const std::string step(line.substr(line.find(" s ") + 3));
+            together = together || (step.starts_with("apply 1: remove /m/") && last.starts_with("apply 1: remove /m/"));
+            last = step;
+        });
+        ensemble.run([&]() -> asio::awaitable<void> {
+            co_await b.connected();
+            const lock_guard held = co_await mutex(a, "/m/z").acquire();
+            multi_mutex all(b);
+            for (const char* path : {"/m/a", "/m/b", "/m/c", "/m/z"}) all.add(mutex(b, path));
+            const std::optional<lock_guard> refused = co_await all.try_acquire();
+            CHECK_FALSE(refused);
+            for (const char* path : {"/m/a", "/m/b", "/m/c"}) CHECK(ensemble.children(path).empty());
+        });
+    }
+    CHECK(together);
+}
+
+TEST_CASE("several locks: a lock of another client is refused before any is acquired", "[locks]") {
+    fake_ensemble ensemble;
+    const client a = ensemble.client(), b = ensemble.client();
+    ensemble.run([&]() -> asio::awaitable<void> {
+        const semaphore permits_of_a(a, "/s", permits::fixed(1));
+        const shared_mutex readers_of_a(a, "/r");
+        const lock_guard permit = co_await permits_of_a.acquire(), writer = co_await readers_of_a.acquire();
+        for (const bool reader : {false, true}) {
+            multi_mutex mixed(b);
+            mixed.add(mutex(b, "/m"));
+            if (reader)
+                mixed.add_shared(readers_of_a);
+            else
+                mixed.add(permits_of_a, 1);
+            const result<lock_guard> refused = co_await as_result(mixed.acquire());
+            REQUIRE_FALSE(refused.has_value());
+            CHECK(refused.error().code() == errc::invalid_argument);
+            CHECK(ensemble.children("/m").empty());
+        }
+    });
 }

@@ -34,6 +34,7 @@ public:
     const session& on() const noexcept override { return all_->claim->on(); }
     std::int64_t token() const noexcept override { return all_->claim->token(); }
     std::uint64_t turn() const noexcept override { return all_->claim->turn(); }
+    std::vector<fencing_token> tokens() const override { return all_->claim->tokens(); }
     bool held() const noexcept override { return all_->claim->held(); }
     boot_clock::time_point held_until() const noexcept override { return all_->claim->held_until(); }
     loss_reason reason() const noexcept override { return all_->claim->reason(); }

@@ -21,10 +21,6 @@
 
 namespace zkasio {
 
-namespace lock_detail {
-struct lock_spec;
-}
-
 /// One attempt to get a lock, see lockable::attempts().
 using lock_attempt = std::function<asio::awaitable<std::optional<lock_guard>>(if_contended)>;
 

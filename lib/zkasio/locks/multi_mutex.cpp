@@ -1,5 +1,6 @@
 #include <zkasio/locks/multi_mutex.hpp>
 
+#include <zkasio/coroutines/result.hpp>
 #include <zkasio/locks/detail/finish_acquire.hpp>
 #include <zkasio/locks/detail/when_lost.hpp>
 #include <zkasio/recipe/toolbox.hpp>
@@ -170,6 +171,17 @@ void multi_mutex::check_client(const asio::any_io_executor& strand, const std::s
         throw error(errc::invalid_argument, "multi_mutex", path, "this lock is another client's");
 }
 
+namespace {
+
+// Gives all up at once, the last one first, and waits for all. A removal that is refused is logged.
+asio::awaitable<void> released(std::vector<lock_guard> guards) {
+    std::vector<asio::awaitable<result<void>>> all;
+    for (auto guard = guards.rbegin(); guard != guards.rend(); ++guard) all.push_back(as_result(guard->release()));
+    for (asio::awaitable<result<void>>& one : all) (void)co_await std::move(one);
+}
+
+}  // namespace
+
 asio::awaitable<multi_mutex::taken> multi_mutex::take_in_order(multi_mutex self, session on, bool wait,
                                                                bool first_attempt) {
     std::vector<lock_guard> guards;  // released, last first, on every exit
@@ -197,12 +209,7 @@ asio::awaitable<multi_mutex::taken> multi_mutex::take_in_order(multi_mutex self,
             co_await one();
         else
             result.lost = co_await while_held(claims_of(guards), std::move(one));
-        if (!next) {
-            while (!guards.empty()) {  // a refused try has given all back when it ends
-                co_await guards.back().release();
-                guards.pop_back();
-            }
-        }
+        if (!next) co_await released(std::move(guards));  // a refused try has given all back when it ends
         if (!next || !result.lost.empty()) co_return result;
         guards.push_back(std::move(*next));
         if (!guards.back().claim())

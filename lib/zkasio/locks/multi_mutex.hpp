@@ -9,7 +9,6 @@
 #include <asio/any_io_executor.hpp>
 #include <asio/awaitable.hpp>
 
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -57,6 +56,8 @@ public:
     multi_mutex& add(Lock lock, How... how) {
         if constexpr (std::is_base_of_v<lockable, Lock> && std::is_constructible_v<acquire_options, How...>)
             return insert({std::make_shared<const Lock>(std::move(lock)), acquire_options(std::move(how)...)});
+        else if constexpr (requires { add(lock.request(how...)); })
+            return add(lock.request(how...));
         else
             return insert_other(
                 lock.path(), [lock, how...] { return lock.acquire(how...); },
@@ -69,8 +70,11 @@ public:
     /// Adds, as a reader, a lock that has `acquire_shared()` and `try_acquire_shared()`.
     template <class Lock>
     multi_mutex& add_shared(Lock lock) {
-        return insert_other(
-            lock.path(), [lock] { return lock.acquire_shared(); }, [lock] { return lock.try_acquire_shared(); });
+        if constexpr (requires { add(lock.readers()); })
+            return add(lock.readers());
+        else
+            return insert_other(
+                lock.path(), [lock] { return lock.acquire_shared(); }, [lock] { return lock.try_acquire_shared(); });
     }
 
 protected:

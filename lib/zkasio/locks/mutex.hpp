@@ -15,6 +15,10 @@
 
 namespace zkasio {
 
+namespace lock_detail {
+struct lock_spec;
+}
+
 class mutex_options : public queue_options<mutex_options> {
 public:
     mutex_options() {}

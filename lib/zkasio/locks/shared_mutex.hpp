@@ -20,6 +20,10 @@
 
 namespace zkasio {
 
+namespace lock_detail {
+struct lock_spec;
+}
+
 class shared_mutex_options : public queue_options<shared_mutex_options> {
 public:
     shared_mutex_options() {}

@@ -1,4 +1,4 @@
-// What a coroutine believes that runs late: its executor is busy, while the servers and the client's strand go on.
+// What arrives between a question and its answer.
 
 #include "unit/support/fake_tree.hpp"
 #include "unit/support/rig.hpp"
@@ -13,6 +13,7 @@ using namespace zkasio;
 using namespace zkasio::detail;
 using namespace zkasio::test;
 
+// The watch on the limit tells of the change before the listing is answered.
 TEST_CASE("semaphore: a listing is compared with the limit that was valid when the servers made it", "[lock]") {
     rig r;
     fake_tree tree;

@@ -3,6 +3,7 @@
 #include <zkasio/back_off.hpp>
 #include <zkasio/detail/handles/access.hpp>
 #include <zkasio/detail/requests/validate.hpp>
+#include <zkasio/path.hpp>
 
 #include <asio/post.hpp>
 #include <asio/use_awaitable.hpp>
@@ -64,7 +65,8 @@ public:
             if (code != condition::retryable) {
                 if (!code) match(round_, listed->reply.children);
                 for (const wanted_ptr& w : round_)
-                    for (const auto& [id, name] : w->found) core_->requests().was_applied(id);
+                    for (const auto& [id, name] : w->found)
+                        core_->requests().was_applied(join_path(key_.second, name));
                 finish(code == zk_errc::no_node ? std::error_code() : code);
                 co_return true;
             }

@@ -173,8 +173,8 @@ public:
     /// That request: "set /path, 8050 bytes".
     const std::string& request_of_end() const noexcept { return last_lost_.text; }
     /// A request that was lost has been applied, as whoever asked has found out: it counts as answered.
-    /// @param lost a part of its path that no other request has.
-    void was_applied(std::string_view lost);
+    /// @param path of the request, or of the sequential node that it has created.
+    void was_applied(std::string_view path);
 
 private:
     /// Where a request is. A request enters with submit() or submit_at_once(), and is gone with its outcome:
@@ -220,7 +220,7 @@ private:
         std::size_t answered = 0;  // the largest one of its kind since
         int connections = 0;
         time_point since{}, last{};  // the ends of the first and the last of these connections
-        std::string text;
+        std::string path, text;
     };
     using entries = std::unordered_map<op_id, entry>;
     static send_queue::lane lane_of(const entry& e) noexcept;

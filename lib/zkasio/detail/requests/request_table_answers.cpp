@@ -101,13 +101,18 @@ void request_table::answered(op_id id, reply&& r) {
 
 namespace {
 
+// Of a transaction, that of its last step.
+std::string_view last_path_of(const request& r) {
+    const auto* const m = std::get_if<multi_request>(&r);
+    if (!m || m->ops.empty()) return path_of(r);
+    return std::visit([](const auto& step) -> std::string_view { return step.path; }, m->ops.back());
+}
+
 std::string text_of(const request& r, std::size_t bytes) {
     std::string text(operation_name(r));
-    std::string_view path = path_of(r);
-    if (const auto* m = std::get_if<multi_request>(&r); m && !m->ops.empty()) {
+    const std::string_view path = last_path_of(r);
+    if (const auto* m = std::get_if<multi_request>(&r); m && !m->ops.empty())
         text += " of " + std::to_string(m->ops.size()) + " steps, the last one at";
-        path = std::visit([](const auto& step) -> std::string_view { return step.path; }, m->ops.back());
-    }
     return text + (path.empty() ? "" : " ") + std::string(path) + ", " + std::to_string(bytes) + " bytes";
 }
 
@@ -146,7 +151,8 @@ void request_table::look_for_fatal(const entry& e, reply& r) {
         const fatal_request* known = fatal_of(kind);
         if (known && e.bytes <= known->answered) known = nullptr;  // lost by chance
         largest_lost_ = {kind, e.bytes, known ? known->answered : 0, known ? std::min(known->connections + 1, 1000) : 1,
-                         known ? known->since : now, now, text_of(*e.what, e.bytes)};
+                         known ? known->since : now, now, std::string(last_path_of(*e.what)),
+                         text_of(*e.what, e.bytes)};
         // The request that sets the watches again was sent before all others, and may be the one.
         const bool after_watches =
             answered_on_this_connection_ || watches_.path_bytes() + 4 * watches_.size() < e.bytes;
@@ -169,8 +175,12 @@ void request_table::conclude_fatal() {
     fatal_.push_back(last_lost_);
 }
 
-void request_table::was_applied(std::string_view lost) {
-    std::erase_if(fatal_, [lost](const fatal_request& f) { return f.text.find(lost) != f.text.npos; });
+void request_table::was_applied(std::string_view path) {
+    std::erase_if(fatal_, [path](const fatal_request& f) {
+        if (f.path.empty() || !path.starts_with(f.path)) return false;
+        const std::string_view number = path.substr(f.path.size());
+        return number.empty() || (number.size() >= 10 && number.find_first_not_of("-0123456789") == number.npos);
+    });
 }
 
 bool request_table::repeats(const entry& e, const reply& r) const {

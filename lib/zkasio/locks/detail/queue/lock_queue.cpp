@@ -5,9 +5,7 @@
 #include <zkasio/path.hpp>
 #include <zkasio/recipe/fresh_copy_of.hpp>
 #include <zkasio/recipe/toolbox.hpp>
-#include <zkasio/recipe/wait_as.hpp>
 
-#include <asio/dispatch.hpp>
 #include <asio/post.hpp>
 
 #include <cassert>
@@ -139,13 +137,14 @@ void lock_queue::refuse_beside_owner(const contender_ptr& c) {
     refuse(c);
 }
 
-void lock_queue::refuse(const contender_ptr& c, acquire_outcome how, std::exception_ptr why) {
+void lock_queue::refuse(const contender_ptr& c) {
     if (c->now() != stage::left) go_to(c, stage::left);
-    decide(c, how, std::move(why));
+    decide(c, acquire_outcome::refused);
 }
 
 void lock_queue::fail(const contender_ptr& c, std::exception_ptr why) {
-    refuse(c, acquire_outcome::failed, std::move(why));
+    if (c->now() != stage::left) go_to(c, stage::left);
+    decide(c, acquire_outcome::failed, std::move(why));
 }
 
 // Tells the contender's coroutine the outcome; once.

@@ -82,8 +82,7 @@ public:
     void node_created(const contender_ptr& c, const created& node);
     /// `c` gets no place in the queue, or loses the one that it has.
     void refuse_beside_owner(const contender_ptr& c);
-    void refuse(const contender_ptr& c, acquire_outcome how = acquire_outcome::refused,
-                std::exception_ptr why = nullptr);
+    void refuse(const contender_ptr& c);
     void fail(const contender_ptr& c, std::exception_ptr why);
     void fail_waiting(std::exception_ptr why);
     /// Whether one contender of this session is entering, and no other one is in the queue or entering.
