@@ -4,6 +4,7 @@
 #include "unit/support/fake_tree.hpp"
 #include "unit/support/rig.hpp"
 
+#include <zkasio/detail/requests/node_feeds.hpp>
 #include <zkasio/detail/requests/watch_registry.hpp>
 #include <zkasio/locks/detail/queue/lock_queue.hpp>
 #include <zkasio/locks/mutex.hpp>
@@ -12,9 +13,16 @@
 #include <zkasio/path.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
+#include <asio/io_context.hpp>
+#include <asio/strand.hpp>
+
 #include <algorithm>
+#include <cstddef>
 #include <ctime>
 #include <functional>
+#include <memory>
+#include <stdexcept>
+#include <vector>
 
 using namespace zkasio;
 using namespace zkasio::detail;
@@ -263,6 +271,72 @@ TEST_CASE("scaling: who watches the same node, and leaves", "[scaling]") {
         return processor_seconds() - began;
     };
     check_scales(work, 5000);
+}
+
+namespace {
+
+struct following_one : node_feed_listener {
+    explicit following_one(std::size_t& a) : asked(a) {}
+    void connected() override {}
+    void disconnected() override {}
+    void closed(std::error_code) override {}
+    void answered(node_read, const std::string&, std::error_code, node_answer) override {}
+    void changed(node_change, const std::string&) override {}
+    bool watches(node_read, const std::string&) const override {
+        ++asked;
+        return stays;
+    }
+    void for_each_watch(const std::function<void(node_read, const std::string&)>&) const override {}
+    std::size_t& asked;
+    bool stays = true;
+};
+
+// @param is_next of the `n` who leave, by how many have left.
+std::size_t asked_by_feeds_that_leave(std::size_t n, const std::function<std::size_t(std::size_t)>& is_next,
+                                      double& took) {
+    asio::io_context loop;
+    const logger log(asio::make_strand(asio::any_io_executor(loop.get_executor())), nullptr);
+    node_feeds feeds(log);
+    std::size_t asked = 0;
+    std::vector<std::shared_ptr<following_one>> all;
+    std::vector<feed_ptr> states;
+    for (std::size_t i = 0; i < n; ++i) {
+        all.push_back(std::make_shared<following_one>(asked));
+        states.push_back(std::make_shared<feed_state>());
+        states.back()->root = "/a";
+        states.back()->listener = all.back();
+        feeds.add(states.back());
+    }
+    const double began = processor_seconds();
+    for (std::size_t i = 0; i < n; ++i) {  // each has left before any is removed, which waits for an answer
+        all[is_next(i)]->stays = false;
+        const bool others = feeds.watches("/a", watch_kind::data);
+        if (others != (i + 1 < n)) throw std::logic_error("the watch of the last one, and of no other, is removed");
+    }
+    for (std::size_t i = n; i-- > 0;) feeds.remove(*states[is_next(i)]);
+    took = processor_seconds() - began;
+    if (!feeds.empty()) throw std::logic_error("a feed is left");
+    return asked;
+}
+
+}  // namespace
+
+TEST_CASE("scaling: feeds of one node that leave, in any order, ask each other a few times", "[scaling]") {
+    const std::vector<std::function<std::size_t(std::size_t)>> orders{
+        [](std::size_t i) { return i; },
+        [](std::size_t i) { return 1999 - i; },
+        [](std::size_t i) { return i * 1201 % 2000; },
+    };
+    for (const auto& order : orders) {
+        double took = 0;
+        CHECK(asked_by_feeds_that_leave(2000, order, took) < 4 * 2000);
+    }
+    const auto work = [](std::size_t n) {
+        double took = 0;
+        asked_by_feeds_that_leave(n, [](std::size_t i) { return i; }, took);
+        return took;
+    };
+    check_scales(work, 3000);
 }
 
 TEST_CASE("scaling: who waits for the same event, and leaves", "[scaling]") {

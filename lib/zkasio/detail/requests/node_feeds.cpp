@@ -2,7 +2,6 @@
 
 #include <zkasio/path.hpp>
 
-#include <algorithm>
 #include <utility>
 
 namespace zkasio::detail {
@@ -11,7 +10,10 @@ watch_kind kind_of(node_read what) noexcept {
     return what == node_read::children ? watch_kind::children : watch_kind::data;
 }
 
-void node_feeds::add(const feed_ptr& f) { by_root_.emplace(f->root, f); }
+void node_feeds::add(const feed_ptr& f) {
+    f->number = ++last_number_;
+    by_root_[f->root].emplace(f->number, f);
+}
 
 void node_feeds::tell(const feed_ptr& f) {
     if (!up_ || std::exchange(f->up, true)) return;
@@ -29,15 +31,19 @@ void node_feeds::call(const feed_ptr& f, const std::function<void(node_feed_list
 
 void node_feeds::remove(feed_state& f) {
     f.listener.reset();
-    const auto [first, last] = by_root_.equal_range(f.root);
-    const auto found = std::find_if(first, last, [&](const auto& one) { return one.second.get() == &f; });
-    if (found != last) by_root_.erase(found);
+    const auto its = by_root_.find(f.root);
+    if (its == by_root_.end()) return;
+    its->second.erase(f.number);
+    if (!its->second.empty()) return;
+    for (const node_read what : {node_read::stat, node_read::children}) last_found_.erase({f.root, what});
+    by_root_.erase(its);
 }
 
 // Returns copies: a called listener may add and remove feeds.
 std::vector<feed_ptr> node_feeds::all() const {
     std::vector<feed_ptr> found;
-    for (const auto& [root, f] : by_root_) found.push_back(f);
+    for (const auto& [root, its] : by_root_)
+        for (const auto& [number, f] : its) found.push_back(f);
     return found;
 }
 
@@ -46,8 +52,9 @@ std::vector<feed_ptr> node_feeds::above(std::string_view path) const {
     std::vector<feed_ptr> found;
     if (by_root_.empty()) return found;
     for (std::string_view root = path; !root.empty(); root = parent_path(root)) {
-        const auto [first, last] = by_root_.equal_range(root);
-        for (auto f = first; f != last; ++f) found.push_back(f->second);
+        const auto its = by_root_.find(root);
+        if (its == by_root_.end()) continue;
+        for (const auto& [number, f] : its->second) found.push_back(f);
     }
     return found;
 }
@@ -74,7 +81,7 @@ void node_feeds::closed(std::error_code why) {
     up_ = false;
     ++connection_;
     const std::vector<feed_ptr> told = all();
-    by_root_.clear();
+    clear();
     for (const feed_ptr& f : told) refuse(f, why);
 }
 
@@ -94,8 +101,31 @@ void node_feeds::authenticated() const {
 bool node_feeds::watches(const std::string& path, watch_kind kind) const {
     if (kind == watch_kind::config) return false;
     const node_read what = kind == watch_kind::children ? node_read::children : node_read::stat;
-    for (const feed_ptr& f : above(path))
-        if (const auto listener = f->listener.lock(); listener && listener->watches(what, path)) return true;
+    // No copies of all feeds, since each one that leaves asks for the watches of the others. The end of a listener may
+    // remove feeds: so none ends before the last look at them.
+    std::vector<std::shared_ptr<node_feed_listener>> kept;
+    for (std::string_view root = path; !root.empty(); root = parent_path(root)) {
+        const auto its = by_root_.find(root);
+        if (its == by_root_.end()) continue;
+        if (any_watches(its->first, its->second, what, path, kept)) return true;
+    }
+    return false;
+}
+
+// Begins with the feed that was found last, and then goes on behind it: those in front of it are asked at the end.
+bool node_feeds::any_watches(const std::string& root, const feeds_of_root& its, node_read what, const std::string& path,
+                             std::vector<std::shared_ptr<node_feed_listener>>& kept) const {
+    std::uint64_t& last = last_found_[{root, what}];
+    auto at = its.lower_bound(last);
+    for (std::size_t asked = 0; asked < its.size(); ++asked, ++at) {
+        if (at == its.end()) at = its.begin();
+        auto listener = at->second->listener.lock();
+        if (!listener) continue;
+        kept.push_back(std::move(listener));
+        if (!kept.back()->watches(what, path)) continue;
+        last = at->first;
+        return true;
+    }
     return false;
 }
 

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 namespace zkasio::detail {
@@ -23,6 +24,7 @@ struct feed_state {
     std::string root;
     std::weak_ptr<node_feed_listener> listener;
     bool up = false;  ///< the listener was told of the current connection
+    std::uint64_t number = 0;  ///< among those of its root, in the order of add()
 };
 using feed_ptr = std::shared_ptr<feed_state>;
 
@@ -50,7 +52,10 @@ public:
     void disconnected(const std::function<void(const std::string& path, watch_kind kind)>& forget);
     void closed(std::error_code why);
     /// The event loop is being destroyed.
-    void clear() { by_root_.clear(); }
+    void clear() {
+        by_root_.clear();
+        last_found_.clear();
+    }
 
     void changed(node_change what, std::string_view path);
     /// This client has presented a credential, and a server has accepted it.
@@ -62,12 +67,19 @@ public:
                   node_answer&& answer) const;
 
 private:
+    using feeds_of_root = std::map<std::uint64_t, feed_ptr>;
+    bool any_watches(const std::string& root, const feeds_of_root& its, node_read what, const std::string& path,
+                     std::vector<std::shared_ptr<node_feed_listener>>& kept) const;
+
     std::vector<feed_ptr> all() const;
     std::vector<feed_ptr> above(std::string_view path) const;
     void call(const feed_ptr& f, const std::function<void(node_feed_listener&)>& what) const;
 
     const logger& log_;
-    std::multimap<std::string, feed_ptr, std::less<>> by_root_;
+    std::map<std::string, feeds_of_root, std::less<>> by_root_;  // none of them empty; there may be very many feeds
+    std::uint64_t last_number_ = 0;
+    // The feed that was found last to watch something of the kind: who leaves after others need not ask them all again.
+    mutable std::map<std::pair<std::string, node_read>, std::uint64_t> last_found_;
     bool up_ = false;
     std::uint64_t connection_ = 0;
 };
