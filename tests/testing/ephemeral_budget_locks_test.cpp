@@ -267,4 +267,70 @@ TEST_CASE("ephemeral budget: who has stood waits for room in the next session", 
     }
 }
 
+TEST_CASE("ephemeral budget: idle places of cohorts leave half of it to others") {
+    fake_ensemble e;
+    const client zk = e.client(with_budget(4000));
+    auto body = [&]() -> asio::awaitable<void> {
+        const auto lock_of = [&](int i) {
+            return cohort_mutex(zk, "/orders/" + std::to_string(1000 + i), cohort_mutex_options().linger(1h));
+        };
+        for (int i = 0; i < 100; ++i) {
+            const cohort_mutex lock = lock_of(i);
+            const lock_guard guard = co_await lock.acquire();
+        }
+        co_await sleep_for(1s);
+        std::size_t idle = 0, bytes = 0;
+        for (int i = 0; i < 100; ++i)
+            for (const std::string& name : e.children("/orders/" + std::to_string(1000 + i))) {
+                ++idle;
+                bytes += std::string("/orders/1000/").size() + name.size() + 4;
+            }
+        CHECK(idle > 20);
+        CHECK(bytes <= 2000 + 100);
+        const mutex lock(zk, "/another");
+        const lock_guard guard = co_await lock.acquire();
+        create_options ephemeral;
+        ephemeral.mode(create_mode::ephemeral);
+        for (int i = 0; i < 20; ++i) co_await zk.create("/ephemeral-" + std::to_string(i), "", ephemeral);
+        co_await zk.close();
+    };
+    e.run(body);
+}
+
+TEST_CASE("ephemeral budget: who waits for a shared lock of which its client has a reader is not kept out by waiters") {
+    for (const bool nested : {false, true}) {
+        INFO(nested);
+        fake_ensemble e;
+        const client zk = e.client(with_budget(6000));
+        auto body = [&]() -> asio::awaitable<void> {
+            const mutex first(zk, "/locks/a");
+            const shared_mutex second(zk, "/locks/b");
+            const multi_mutex both = multi_mutex(zk).add(first).add_shared(second);
+            lock_guard reader = co_await second.acquire_shared();
+            int done = 0;
+            const auto use_both = [&]() -> asio::awaitable<void> {
+                if (nested) {
+                    const lock_guard one = co_await first.acquire();
+                    const lock_guard other = co_await second.acquire_shared();
+                    co_await sleep_for(1ms);
+                } else {
+                    const lock_guard guard = co_await both.acquire();
+                    co_await sleep_for(1ms);
+                }
+                ++done;
+            };
+            std::vector<running> all;
+            for (int i = 0; i < 300; ++i) all.emplace_back(e.get_executor(), use_both());
+            for (const running& one : all) {
+                const std::error_code code = co_await one.code();
+                CHECK_FALSE(code);
+            }
+            CHECK(done == 300);
+            co_await reader.release();
+            co_await zk.close();
+        };
+        e.run(body, 10min);
+    }
+}
+
 }  // namespace ephemeral_budget_locks_tests

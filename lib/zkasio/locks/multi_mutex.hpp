@@ -34,7 +34,10 @@ namespace zkasio {
 /// protects it. token() is the largest one; a contender that waited for one lock alone may get that lock next with a
 /// smaller token, so that a receiver that compares with token() refuses it.
 ///
-/// Cost at the servers: that of each lock.
+/// Cost at the servers: that of each lock. Locks that are held while others are waited for count in
+/// client_options::ephemeral_budget(): n multi_mutexes of k locks that acquire at the same time need room for k n nodes.
+/// With less, acquire() fails with errc::too_many_ephemerals, or, beside other clients that do the same, waits as for a
+/// lock.
 ///
 /// path() lists the paths of all locks, in order, separated by commas: for messages. acquire_options::on_position()
 /// tells nothing. acquire() fails with the error of the first lock that fails; with errc::invalid_argument when there

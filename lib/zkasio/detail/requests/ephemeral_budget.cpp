@@ -79,7 +79,12 @@ bool ephemeral_budget::is_used(const std::string& name) const {
     return at != directories_.end() && at->second.nodes > 0;
 }
 
-// Keeps `moving_`, and what waits for a directory without a node of ours.
+bool ephemeral_budget::others_wait(const std::string& name) const {
+    const auto at = directories_.find(name);
+    return at != directories_.end() && at->second.nodes > at->second.held;
+}
+
+// Keeps `moving_`, and what waits for a directory without a contender of ours that waits.
 template <class F>
 void ephemeral_budget::change(directory& in, F f) {
     usage& d = in.second;
@@ -88,7 +93,7 @@ void ephemeral_budget::change(directory& in, F f) {
     f(d);
     moving_ += moves();
     moving_ -= did_move;
-    if (d.nodes > 0 || waiting_.empty()) return;
+    if (d.nodes > d.held || waiting_.empty()) return;
     if (const auto all = waiting_.find(in.first); all != waiting_.end()) {
         auto entry = behind_.extract(all->second.front().ticket);
         if (!entry.empty()) first_.insert(std::move(entry));
@@ -343,9 +348,8 @@ void ephemeral_budget::listed(const std::string& parent, const std::vector<std::
 ephemeral_budget::room ephemeral_budget::for_contender(const std::string& name, std::size_t path_bytes) const {
     const std::size_t then = used_ + cost_of(path_bytes + sequence_digits);
     if (then <= limit_ - limit_ / 4) return room::now;
-    const bool is_first = !is_used(name);
-    if (is_first && then <= limit_) return room::now;
-    return some_may_leave(is_first) ? room::later : room::never;
+    if (then <= limit_ && !others_wait(name)) return room::now;
+    return some_may_leave(!is_used(name)) ? room::later : room::never;
 }
 
 // A first contender whose room is taken by contenders behind a lock of this session might wait for itself: whoever
@@ -363,7 +367,7 @@ std::size_t ephemeral_budget::for_claims(const std::string& name, std::size_t pa
 }
 
 void ephemeral_budget::when_changed(std::string name, std::size_t path_bytes, std::function<void()> f) {
-    const bool is_first = !is_used(name);
+    const bool is_first = !others_wait(name);
     const std::uint64_t ticket = ++last_ticket_;
     std::deque<waiter>& all = waiting_[name];
     all.push_back({path_bytes, ticket, std::move(f)});
@@ -381,7 +385,7 @@ void ephemeral_budget::call_waiting() {
     for (std::map<std::uint64_t, std::string>* const all : {&first_, &behind_}) {
         while (epoch == epoch_ && !all->empty()) {
             const std::string& name = all->begin()->second;
-            if (all == &first_ && is_used(name)) {  // no longer the first ones
+            if (all == &first_ && others_wait(name)) {  // no longer the first ones
                 behind_.insert(all->extract(all->begin()));
                 continue;
             }

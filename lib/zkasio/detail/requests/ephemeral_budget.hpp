@@ -139,6 +139,7 @@ private:
         directory* in = nullptr;
     };
     bool is_used(const std::string& name) const;
+    bool others_wait(const std::string& name) const;
     void exists(const std::string& path, directory& in, use of);
     void count(usage& in, use of, int more);
     void turn(node& n, use into);
@@ -170,8 +171,8 @@ private:
         std::function<void()> call;
     };
     std::map<std::string, std::deque<waiter>> waiting_;  // by directory: locks of several kinds may be at one path
-    // The directories of waiting_, each once, by the ticket of its first waiter: those without a node of ours, and
-    // those with one.
+    // The directories of waiting_, each once, by the ticket of its first waiter: those where none of ours
+    // waits with a node, and the others.
     std::map<std::uint64_t, std::string> first_, behind_;
     std::uint64_t last_ticket_ = 0;
     std::vector<std::function<void()>> for_claims_;  // of when_released()
