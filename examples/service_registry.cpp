@@ -3,7 +3,7 @@
 
 #include <zkasio/discovery/provider.hpp>
 #include <zkasio/discovery/registry.hpp>
-#include <zkasio/discovery/uri_spec.hpp>
+#include <zkasio/discovery/service_instance.hpp>
 
 #include <asio/co_spawn.hpp>
 #include <asio/io_context.hpp>

@@ -4,13 +4,13 @@
 
 #include <zkasio/create_options.hpp>
 #include <zkasio/path.hpp>
-#include <zkasio/recipe/retry_until_certain.hpp>
+#include <zkasio/recipe/certain.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
 #include <asio/awaitable.hpp>
 
-#include <cstdint>
 #include <csignal>
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <system_error>

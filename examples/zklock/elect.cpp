@@ -7,8 +7,6 @@
 
 #include <zkasio/back_off.hpp>
 #include <zkasio/election/leader_election.hpp>
-#include <zkasio/election/leader_election_options.hpp>
-#include <zkasio/election/leadership.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 

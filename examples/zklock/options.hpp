@@ -4,7 +4,7 @@
 #include "supervise.hpp"
 #include "terminal.hpp"
 
-#include <zkasio/queues/queue_layout.hpp>
+#include <zkasio/queues/work_queue_options.hpp>
 
 #include <chrono>
 #include <cstdint>

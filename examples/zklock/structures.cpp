@@ -5,11 +5,10 @@
 #include "terminal.hpp"
 
 #include <zkasio/barriers/barrier.hpp>
+#include <zkasio/coroutines/timeout.hpp>
 #include <zkasio/counters/atomic_counter.hpp>
-#include <zkasio/counters/counter_formats.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/printable.hpp>
-#include <zkasio/coroutines/timeout.hpp>
 
 #include <string>
 

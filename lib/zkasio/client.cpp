@@ -2,9 +2,9 @@
 
 #include <zkasio/back_off.hpp>
 #include <zkasio/client_stats.hpp>
-#include <zkasio/detail/handles/access.hpp>
 #include <zkasio/detail/client/await.hpp>
-#include <zkasio/detail/handles/throw_error.hpp>
+#include <zkasio/detail/handles/access.hpp>
+#include <zkasio/detail/handles/results.hpp>
 #include <zkasio/detail/handles/until_connected.hpp>
 #include <zkasio/detail/requests/validate.hpp>
 

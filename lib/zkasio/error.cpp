@@ -1,6 +1,6 @@
 #include <zkasio/error.hpp>
 
-#include <zkasio/detail/base/cancellation.hpp>
+#include <zkasio/detail/base/run_cancellable.hpp>
 #include <zkasio/printable.hpp>
 
 #include <asio/error.hpp>

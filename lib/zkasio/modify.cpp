@@ -2,7 +2,7 @@
 
 #include <zkasio/error.hpp>
 #include <zkasio/path.hpp>
-#include <zkasio/recipe/ensure_created.hpp>
+#include <zkasio/recipe/certain.hpp>
 #include <zkasio/recipe/local_turn.hpp>
 #include <zkasio/recipe/receipts.hpp>
 #include <zkasio/recipe/reports.hpp>

@@ -1,10 +1,9 @@
 #include <zkasio/session.hpp>
 
-#include <zkasio/detail/handles/access.hpp>
 #include <zkasio/detail/base/run_cancellable.hpp>
 #include <zkasio/detail/client/await.hpp>
-#include <zkasio/detail/client/stop_when.hpp>
-#include <zkasio/detail/handles/throw_error.hpp>
+#include <zkasio/detail/handles/access.hpp>
+#include <zkasio/detail/handles/results.hpp>
 #include <zkasio/detail/requests/validate.hpp>
 
 #include <algorithm>

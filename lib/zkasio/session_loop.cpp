@@ -1,12 +1,10 @@
 #include <zkasio/session_loop.hpp>
 
 #include <zkasio/back_off.hpp>
-#include <zkasio/detail/handles/access.hpp>
-#include <zkasio/detail/base/cancellation.hpp>
 #include <zkasio/detail/base/run_cancellable.hpp>
 #include <zkasio/detail/client/await.hpp>
-#include <zkasio/detail/client/stop_when.hpp>
-#include <zkasio/detail/handles/throw_error.hpp>
+#include <zkasio/detail/handles/access.hpp>
+#include <zkasio/detail/handles/results.hpp>
 
 #include <asio/post.hpp>
 #include <asio/steady_timer.hpp>

@@ -3,7 +3,7 @@
 
 #include <zkasio/config/detail/state_after.hpp>
 #include <zkasio/config/json.hpp>
-#include <zkasio/counters/counter_formats.hpp>
+#include <zkasio/counters/atomic_counter.hpp>
 #include <zkasio/recipe/node_follower.hpp>
 
 #include <cmath>

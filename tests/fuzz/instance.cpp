@@ -2,7 +2,6 @@
 #include "fuzz/fuzz.hpp"
 
 #include <zkasio/discovery/service_instance.hpp>
-#include <zkasio/discovery/uri_spec.hpp>
 #include <zkasio/error.hpp>
 
 namespace {

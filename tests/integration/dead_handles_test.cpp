@@ -8,9 +8,8 @@
 #include <zkasio/cache/tree_cache.hpp>
 #include <zkasio/cache/value_stream.hpp>
 #include <zkasio/config/config_value.hpp>
-#include <zkasio/counters/atomic_counter.hpp>
-#include <zkasio/queues/work_queue.hpp>
 #include <zkasio/coroutines/timeout.hpp>
+#include <zkasio/counters/atomic_counter.hpp>
 #include <zkasio/counters/id_allocator.hpp>
 #include <zkasio/election/candidate.hpp>
 #include <zkasio/election/leader_election.hpp>
@@ -23,6 +22,7 @@
 #include <zkasio/membership/group.hpp>
 #include <zkasio/membership/partitioner.hpp>
 #include <zkasio/modify.hpp>
+#include <zkasio/queues/work_queue.hpp>
 #include <zkasio/recipe/node_follower.hpp>
 #include <zkasio/recipe/receipts.hpp>
 #include <zkasio/transact/transact.hpp>
@@ -142,8 +142,8 @@ TEST_CASE("what a unit returns may be awaited when the unit is gone, and transac
         const std::string dir = co_await fresh_directory(zk, "dead-units");
         const auto reads = [&](unit& u) -> asio::awaitable<void> {
             const std::vector<std::string> both{dir, dir + "/missing"};
-            co_await when_dead("unit.hpp get", u, [&](unit& one) { return one.get(dir); });
-            co_await when_dead("unit.hpp get_all", u, [&](unit& one) { return one.get_all(both); });
+            co_await when_dead("transact.hpp get", u, [&](unit& one) { return one.get(dir); });
+            co_await when_dead("transact.hpp get_all", u, [&](unit& one) { return one.get_all(both); });
         };
         co_await when_dead("transact.hpp transact", zk, [&](client& c) { return transact(c, reads); });
         const auto change = [](std::optional<node_data>) { return std::optional<std::string>("x"); };
@@ -176,9 +176,9 @@ TEST_CASE("what counters and barriers return may be awaited when they are gone")
         auto inside = [](barrier_entry&) -> asio::awaitable<void> { co_return; };
         co_await when_dead("double_barrier.hpp run", alone, [&](double_barrier& b) { return b.run(inside); });
         barrier_entry entry = co_await alone.enter();
-        co_await when_dead("barrier_entry.hpp leave", std::move(entry), [](barrier_entry& e) { return e.leave(); });
+        co_await when_dead("double_barrier.hpp leave", std::move(entry), [](barrier_entry& e) { return e.leave(); });
         barrier_entry other = co_await alone.enter();
-        co_await when_dead("barrier_entry.hpp lost", std::move(other), [](barrier_entry& e) { return e.lost(); });
+        co_await when_dead("double_barrier.hpp lost", std::move(other), [](barrier_entry& e) { return e.lost(); });
         const latch one(zk, dir + "/latch", 1);
         co_await when_dead("latch.hpp remaining", one, [](latch& l) { return l.remaining(); });
         co_await when_dead("latch.hpp count_down", one, [](latch& l) { return l.count_down("a"); });
@@ -259,7 +259,7 @@ TEST_CASE("what caches return may be awaited when they are gone") {
             "cache.hpp ready", tree_cache(zk, "/"), [](tree_cache& c) { return c.ready(); }, errc::client_closed);
         co_await when_dead("cache.hpp close", tree_cache(zk, "/"), [](tree_cache& c) { return c.close(); });
         const tree_cache cache(zk, "/zookeeper");
-        co_await when_dead("cache_changes.hpp next", cache.changes(), [](cache_changes& c) { return c.next(); });
+        co_await when_dead("cache.hpp next", cache.changes(), [](cache_changes& c) { return c.next(); });
     };
     with_client(body);
 }
@@ -348,21 +348,21 @@ TEST_CASE("what leaders return may be awaited when they are gone: they have resi
         const std::string dir = co_await fresh_directory(zk, "dead-leaders");
         const leader_election e(zk, dir);
         leadership first = co_await e.campaign();
-        co_await when_dead("leadership.hpp lost", std::move(first), [](leadership& l) { return l.lost(); });
+        co_await when_dead("leader_election.hpp lost", std::move(first), [](leadership& l) { return l.lost(); });
         leadership second = co_await e.campaign();
         co_await when_dead(
-            "leadership.hpp commit", std::move(second),
+            "leader_election.hpp commit", std::move(second),
             [](leadership& l) { return l.commit(transaction().check("/")); }, errc::lock_released);
         leadership third = co_await e.campaign();
         co_await when_dead(
-            "leadership.hpp proclaim", std::move(third), [](leadership& l) { return l.proclaim("x"); },
+            "leader_election.hpp proclaim", std::move(third), [](leadership& l) { return l.proclaim("x"); },
             errc::lock_released);
         leadership fourth = co_await e.campaign();
         co_await when_dead(
-            "leadership.hpp run", std::move(fourth), [](leadership& l) { return l.run(nothing); },
+            "leader_election.hpp run", std::move(fourth), [](leadership& l) { return l.run(nothing); },
             errc::lock_released);
         leadership fifth = co_await e.campaign();
-        co_await when_dead("leadership.hpp resign", std::move(fifth), [](leadership& l) { return l.resign(); });
+        co_await when_dead("leader_election.hpp resign", std::move(fifth), [](leadership& l) { return l.resign(); });
     };
     with_client(body);
 }
@@ -403,15 +403,15 @@ TEST_CASE("what groups and their members return may be awaited when they are gon
         const auto standing = persistent_node_state::standing;
         group_membership first = co_await g.join("1");
         co_await when_dead(
-            "group_membership.hpp set_data", std::move(first), [](member& m) { return m.set_data("x"); },
+            "group.hpp set_data", std::move(first), [](member& m) { return m.set_data("x"); },
             errc::client_closed);
         group_membership second = co_await g.join("2");
-        co_await when_dead("group_membership.hpp state_after", std::move(second),
+        co_await when_dead("group.hpp state_after", std::move(second),
                            [&](member& m) { return m.state_after(standing); });
         group_membership third = co_await g.join("3");
-        co_await when_dead("group_membership.hpp ended", std::move(third), [](member& m) { return m.ended(); });
+        co_await when_dead("group.hpp ended", std::move(third), [](member& m) { return m.ended(); });
         group_membership fourth = co_await g.join("4");
-        co_await when_dead("group_membership.hpp leave", std::move(fourth), [](member& m) { return m.leave(); });
+        co_await when_dead("group.hpp leave", std::move(fourth), [](member& m) { return m.leave(); });
     };
     with_client(body);
 }
@@ -427,13 +427,13 @@ TEST_CASE("what partitioners and partitions return may be awaited when they are 
         leadership term = co_await leader_election(zk, dir + "/election").campaign();
         using partition = std::unique_ptr<held_partition>;
         co_await when_dead(
-            "held_partition.hpp commit", std::make_unique<held_partition>("p0", term),
+            "partitioner.hpp commit", std::make_unique<held_partition>("p0", term),
             [](partition& o) { return o->commit(transaction().check("/missing")); }, zk_errc::no_node);
         auto lost = std::make_unique<held_partition>("p0", term)->lost();
         co_await term.resign();
         const loss_reason why = co_await std::move(lost);
         CHECK(why == loss_reason::released);
-        co_await when_dead("held_partition.hpp lost", std::make_unique<held_partition>("p0", term),
+        co_await when_dead("partitioner.hpp lost", std::make_unique<held_partition>("p0", term),
                            [](partition& o) { return o->lost(); });
     };
     with_client(body);

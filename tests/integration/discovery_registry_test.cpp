@@ -325,13 +325,13 @@ TEST_CASE("what discovery returns may be awaited when the objects are gone") {
 
         announcement first = co_await services.announce(with_id("1"));
         co_await when_dead(
-            "announcement.hpp update", std::move(first), [](announcement& a) { return a.update(with_id("1")); },
+            "registry.hpp update", std::move(first), [](announcement& a) { return a.update(with_id("1")); },
             errc::client_closed);
         announcement second = co_await services.announce(with_id("2"));
-        co_await when_dead("announcement.hpp withdraw", std::move(second),
+        co_await when_dead("registry.hpp withdraw", std::move(second),
                            [](announcement& a) { return a.withdraw(); });
         announcement third = co_await services.announce(with_id("3"));
-        co_await when_dead("announcement.hpp ended", std::move(third), [](announcement& a) { return a.ended(); });
+        co_await when_dead("registry.hpp ended", std::move(third), [](announcement& a) { return a.ended(); });
 
         // One that is destroyed is closed.
         co_await when_dead("provider.hpp pick", provider(zk, dir, "orders"), [](provider& p) { return p.pick(); },

@@ -5,7 +5,6 @@
 #include <zkasio/barriers/barrier.hpp>
 #include <zkasio/config/config_value.hpp>
 #include <zkasio/counters/atomic_counter.hpp>
-#include <zkasio/counters/counter_formats.hpp>
 
 #include <cstdint>
 #include <string>

@@ -2,7 +2,7 @@
 
 #include "simulation/tree_history.hpp"
 
-#include <zkasio/cache/cache_changes.hpp>
+#include <zkasio/cache/cache.hpp>
 #include <zkasio/cache/tree_view.hpp>
 
 #include <cstddef>

@@ -5,7 +5,7 @@
 #include "testing/steps.hpp"
 
 #include <zkasio/discovery/registry.hpp>
-#include <zkasio/discovery/uri_spec.hpp>
+#include <zkasio/discovery/service_instance.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/testing/fake_ensemble.hpp>
 

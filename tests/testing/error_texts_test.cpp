@@ -10,10 +10,9 @@
 #include <zkasio/barriers/latch.hpp>
 #include <zkasio/cache/tree_cache.hpp>
 #include <zkasio/cache/value_stream.hpp>
-#include <zkasio/counters/atomic_counter.hpp>
-#include <zkasio/counters/counter_formats.hpp>
-#include <zkasio/counters/id_allocator.hpp>
 #include <zkasio/coroutines/timeout.hpp>
+#include <zkasio/counters/atomic_counter.hpp>
+#include <zkasio/counters/id_allocator.hpp>
 #include <zkasio/discovery/provider.hpp>
 #include <zkasio/discovery/registry.hpp>
 #include <zkasio/election/candidate.hpp>

@@ -11,7 +11,7 @@
 #include <zkasio/election/leader_election.hpp>
 #include <zkasio/locks/mutex.hpp>
 #include <zkasio/locks/revocation.hpp>
-#include <zkasio/locks/with_lock_options.hpp>
+#include <zkasio/locks/with_lock.hpp>
 #include <zkasio/membership/partitioner.hpp>
 #include <zkasio/membership/persistent_node.hpp>
 #include <zkasio/queues/work_queue.hpp>

@@ -25,7 +25,6 @@
 #include <zkasio/queues/work_queue.hpp>
 #include <zkasio/testing/fake_ensemble.hpp>
 #include <zkasio/transact/transact.hpp>
-#include <zkasio/transact/unit.hpp>
 
 #include <asio/awaitable.hpp>
 

@@ -2,14 +2,15 @@
 #include "unit/support/refuses.hpp"
 #include "unit/support/rig.hpp"
 
-#include <zkasio/barriers/barrier_entry.hpp>
+#include <zkasio/barriers/double_barrier.hpp>
 #include <zkasio/cache/cached_node.hpp>
 #include <zkasio/cache/tree_view.hpp>
+#include <zkasio/client_observer.hpp>
 #include <zkasio/counters/atomic_counter.hpp>
 #include <zkasio/election/leader_election.hpp>
+#include <zkasio/locks/cohort_mutex.hpp>
 #include <zkasio/locks/detail/nodes_claim.hpp>
 #include <zkasio/locks/lock_guard.hpp>
-#include <zkasio/locks/cohort_mutex.hpp>
 #include <zkasio/locks/multi_mutex.hpp>
 #include <zkasio/locks/mutex.hpp>
 #include <zkasio/locks/semaphore.hpp>
@@ -19,7 +20,6 @@
 #include <zkasio/membership/group.hpp>
 #include <zkasio/membership/partitioner.hpp>
 #include <zkasio/queues/delivery.hpp>
-#include <zkasio/client_observer.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/session_loop.hpp>
 

@@ -96,7 +96,7 @@ void list_sessions(token_list& all) {
 void list_caches(token_list& all) {
     all.compiles<cache>("cache.hpp ready", [](auto& c) { return c.ready(); });
     all.compiles<cache>("cache.hpp close", [](auto& c) { return c.close(); });
-    all.compiles<cache_changes>("cache_changes.hpp next", [](auto& c) { return c.next(); });
+    all.compiles<cache_changes>("cache.hpp next", [](auto& c) { return c.next(); });
     all.compiles<value_stream>("value_stream.hpp next", [](auto& s) { return s.next(); });
     all.compiles<value_stream>("value_stream.hpp settled", [](auto& s) { return s.settled(0ns); });
     all.compiles<value_stream>("value_stream.hpp close", [](auto& s) { return s.close(); });
@@ -119,8 +119,8 @@ void list_counters(token_list& all) {
     all.compiles<atomic_counter>("atomic_counter.hpp compare_and_set", [](auto& c) { return c.compare_and_set(1, 2); });
     all.compiles<atomic_counter>("atomic_counter.hpp initialize", [](auto& c) { return c.initialize(1); });
     all.compiles<id_allocator>("id_allocator.hpp next", [](auto& i) { return i.next(); });
-    all.compiles<unit>("unit.hpp get", [](auto& u) { return u.get("/a"); });
-    all.compiles<unit>("unit.hpp get_all", [](auto& u) { return u.get_all({}); });
+    all.compiles<unit>("transact.hpp get", [](auto& u) { return u.get("/a"); });
+    all.compiles<unit>("transact.hpp get_all", [](auto& u) { return u.get_all({}); });
     all.compiles<work_queue>("work_queue.hpp put", [](auto& q) { return q.put("a"); });
     all.compiles<work_queue>("work_queue.hpp put_all", [](auto& q) { return q.put_all({}); });
     all.compiles<work_queue>("work_queue.hpp create", [](auto& q) { return q.create(); });
@@ -142,8 +142,8 @@ void list_counters(token_list& all) {
     all.compiles<barrier>("barrier.hpp wait", [](auto& b) { return b.wait(); });
     all.compiles<double_barrier>("double_barrier.hpp enter", [](auto& b) { return b.enter(); });
     all.compiles<double_barrier>("double_barrier.hpp run", [](auto& b) { return b.run(inside); });
-    all.compiles<barrier_entry>("barrier_entry.hpp lost", [](auto& e) { return e.lost(); });
-    all.compiles<barrier_entry>("barrier_entry.hpp leave", [](auto& e) { return e.leave(); });
+    all.compiles<barrier_entry>("double_barrier.hpp lost", [](auto& e) { return e.lost(); });
+    all.compiles<barrier_entry>("double_barrier.hpp leave", [](auto& e) { return e.leave(); });
     all.compiles<latch>("latch.hpp count_down", [](auto& l) { return l.count_down("a"); });
     all.compiles<latch>("latch.hpp remaining", [](auto& l) { return l.remaining(); });
     all.compiles<latch>("latch.hpp wait", [](auto& l) { return l.wait(); });
@@ -236,11 +236,11 @@ void list_elections(token_list& all) {
                                   [](auto& e) { return e.try_campaign_until({}); });
     all.compiles<leader_election>("leader_election.hpp lead", [](auto& e) { return e.lead(leading_work); });
     all.compiles<leader_election>("leader_election.hpp candidates", [](auto& e) { return e.candidates(); });
-    all.compiles<leadership>("leadership.hpp lost", [](auto& l) { return l.lost(); });
-    all.compiles<leadership>("leadership.hpp commit", [](auto& l) { return l.commit(transaction()); });
-    all.compiles<leadership>("leadership.hpp proclaim", [](auto& l) { return l.proclaim(""); });
-    all.compiles<leadership>("leadership.hpp run", [](auto& l) { return l.run(nothing); });
-    all.compiles<leadership>("leadership.hpp resign", [](auto& l) { return l.resign(); });
+    all.compiles<leadership>("leader_election.hpp lost", [](auto& l) { return l.lost(); });
+    all.compiles<leadership>("leader_election.hpp commit", [](auto& l) { return l.commit(transaction()); });
+    all.compiles<leadership>("leader_election.hpp proclaim", [](auto& l) { return l.proclaim(""); });
+    all.compiles<leadership>("leader_election.hpp run", [](auto& l) { return l.run(nothing); });
+    all.compiles<leadership>("leader_election.hpp resign", [](auto& l) { return l.resign(); });
     all.compiles<leader_observer>("leader_observer.hpp next", [](auto& o) { return o.next(); });
     all.compiles<candidate>("candidate.hpp next", [](auto& c) { return c.next(); });
     all.compiles<candidate>("candidate.hpp run", [](auto& c) { return c.run(led_work); });
@@ -258,16 +258,16 @@ void list_members(token_list& all) {
     all.compiles<group>("group.hpp join", [](auto& g) { return g.join("me"); });
     all.compiles<group>("group.hpp members", [](auto& g) { return g.members(); });
     using member = group_membership;
-    all.compiles<member>("group_membership.hpp set_data", [](auto& m) { return m.set_data(""); });
-    all.compiles<member>("group_membership.hpp state_after", [](auto& m) { return m.state_after(m.state()); });
-    all.compiles<member>("group_membership.hpp ended", [](auto& m) { return m.ended(); });
-    all.compiles<member>("group_membership.hpp leave", [](auto& m) { return m.leave(); });
+    all.compiles<member>("group.hpp set_data", [](auto& m) { return m.set_data(""); });
+    all.compiles<member>("group.hpp state_after", [](auto& m) { return m.state_after(m.state()); });
+    all.compiles<member>("group.hpp ended", [](auto& m) { return m.ended(); });
+    all.compiles<member>("group.hpp leave", [](auto& m) { return m.leave(); });
     all.compiles<group_observer>("group_observer.hpp ready", [](auto& o) { return o.ready(); });
     all.compiles<group_observer>("group_observer.hpp next", [](auto& o) { return o.next(); });
     all.compiles<group_observer>("group_observer.hpp settled", [](auto& o) { return o.settled(0ns); });
     all.compiles<partitioner>("partitioner.hpp run", [](auto& p) { return p.run(partition_work_of); });
-    all.compiles<held_partition>("held_partition.hpp lost", [](auto& p) { return p.lost(); });
-    all.compiles<held_partition>("held_partition.hpp commit", [](auto& p) { return p.commit(transaction()); });
+    all.compiles<held_partition>("partitioner.hpp lost", [](auto& p) { return p.lost(); });
+    all.compiles<held_partition>("partitioner.hpp commit", [](auto& p) { return p.commit(transaction()); });
 }
 
 void list_free_functions(token_list& all) {

@@ -3,12 +3,12 @@
 #include <zkasio/coroutines/timeout.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/path.hpp>
-#include <zkasio/recipe/ensure_created.hpp>
+#include <zkasio/recipe/certain.hpp>
+#include <zkasio/recipe/errors.hpp>
 #include <zkasio/recipe/if_exists.hpp>
 #include <zkasio/recipe/node_follower.hpp>
-#include <zkasio/recipe/rethrow_to_caller.hpp>
+#include <zkasio/recipe/one_shot_event.hpp>
 #include <zkasio/recipe/toolbox.hpp>
-#include <zkasio/recipe/wait_as.hpp>
 
 #include <algorithm>
 #include <optional>

@@ -1,17 +1,119 @@
 #pragma once
 
 #include <zkasio/asio_version.hpp>
-#include <zkasio/cache/cache_changes.hpp>
+#include <zkasio/cache/cached_node.hpp>
+#include <zkasio/cache/tree_view.hpp>
+#include <zkasio/cache/value_stream.hpp>
 #include <zkasio/client.hpp>
+#include <zkasio/coroutines/coroutine_safety.hpp>
 #include <zkasio/export.hpp>
+#include <zkasio/types.hpp>
 
 #include <asio/awaitable.hpp>
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
 
 namespace zkasio {
+
+/// The options that all caches share. @tparam Options the options class of the cache, which the setters return.
+template <class Options>
+class cache_options {
+public:
+    /// The maximum number of changes that are remembered for slow readers, see cache_update::look_again (1024). At
+    /// least 1. A change that all readers of changes() have read is forgotten; without a reader, no change is
+    /// remembered.
+    Options& remembered_changes(std::size_t n) { remembered_ = n; return self(); }
+    /// The maximum size of these changes in bytes: mostly node data before and after the changes (16 MiB).
+    Options& remembered_bytes(std::size_t n) { bytes_ = n; return self(); }
+    /// The maximum number of reads under way at a time (256). At least 1.
+    Options& reads_at_a_time(std::size_t n) { reads_ = n; return self(); }
+
+    /// Makes an object of the data of each node, once whenever the data were read: `f(path, data)` returns any type T,
+    /// and cached_node::parsed<T>() shows the object to all readers. For data that are parsed, or decompressed. `f` is
+    /// called on the client's strand, and is to be quick: the client does nothing else while it runs. If it throws,
+    /// this state of the node has no object. The objects do not count for remembered_bytes().
+    template <class Parser>
+    Options& parse(Parser&& f) {
+        using value = std::invoke_result_t<std::remove_cvref_t<Parser>&, const std::string&, const std::string&>;
+        using result = std::shared_ptr<const cache_detail::parsed_value>;
+        using function = std::function<value(const std::string&, const std::string&)>;
+        parse_ = [make = detail::safe_function<function>(std::forward<Parser>(f))](
+                     const std::string& path, const std::string& data) -> result {
+            return std::make_shared<const cache_detail::parsed_as<value>>(make(path, data));
+        };
+        return self();
+    }
+
+    const cache_detail::node_parser& parser() const noexcept { return parse_; }
+    std::size_t remembered_changes() const noexcept { return remembered_; }
+    std::size_t remembered_bytes() const noexcept { return bytes_; }
+    std::size_t reads_at_a_time() const noexcept { return reads_; }
+
+protected:
+    cache_options() {}
+    Options& self() noexcept { return static_cast<Options&>(*this); }
+
+private:
+    cache_detail::node_parser parse_;
+    std::size_t remembered_ = 1024, bytes_ = 16 * 1024 * 1024, reads_ = 256;
+};
+
+namespace cache_detail {
+class cache_reader;
+struct make_view;
+}  // namespace cache_detail
+
+/// One change: a node was added (`before` is empty), has another state, or was removed (`after` is empty).
+struct node_delta {
+    std::string path;
+    cached_node before, after;
+
+    /// node_change::created, removed, or data_changed. A node that was removed and re-created is two changes.
+    node_change kind() const noexcept {
+        return !before ? node_change::created : after ? node_change::data_changed : node_change::removed;
+    }
+};
+
+/// The changes since the previous update.
+struct cache_update {
+    tree_view now;
+    /// True: `changes` is not complete. This is so in the first update, and if the reader has fallen so far behind that
+    /// the cache no longer remembers the changes that the reader has missed. Then look at `now`, and discard everything
+    /// that was known before.
+    bool look_again = false;
+    /// The changes from the reader's previous state to `now`, in the order in which the cache has seen them. Empty if
+    /// only tree_view::current() has changed, or if `look_again`.
+    std::vector<node_delta> changes;
+};
+
+/// The changes of a cache, beginning with the state that the cache knows when the first next() completes: the first
+/// update shows that state, with `look_again`.
+///
+/// Every change of a node is followed by an update that is at least as new. Several changes of one node may be reported
+/// as one, because the cache reads a node after it was told of a change. A slow reader costs nothing, and is told that
+/// it has missed changes (look_again). One coroutine at a time may await next(): a second one is refused with
+/// errc::invalid_argument. A cache may have any number of streams. The awaitable that next() returns may be awaited
+/// after the stream is destroyed. A moved-from stream fails with errc::invalid_argument.
+class ZKASIO_EXPORT cache_changes {
+public:
+    /// *Completes when* a node or current() has changed since the last call; at once if it already has. The first call
+    /// completes when the cache is ready.
+    /// *Fails with* errc::client_closed when the cache is closed, otherwise with the error that has ended the cache:
+    /// see cache::ready().
+    /// *Cancellation* ends only the wait.
+    asio::awaitable<cache_update> next() const;
+
+private:
+    friend struct cache_detail::make_view;
+    explicit cache_changes(std::shared_ptr<cache_detail::cache_reader> reader) noexcept : reader_(std::move(reader)) {}
+    std::shared_ptr<cache_detail::cache_reader> reader_;
+};
 
 namespace cache_detail {
 class cache_engine;

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <zkasio/cache/parsed_value.hpp>
+#include <zkasio/cache/value_stream.hpp>
 #include <zkasio/export.hpp>
 #include <zkasio/types.hpp>
 

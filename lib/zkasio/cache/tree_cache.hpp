@@ -1,7 +1,6 @@
 #pragma once
 
 #include <zkasio/cache/cache.hpp>
-#include <zkasio/cache/cache_options.hpp>
 #include <zkasio/coroutines/coroutine_safety.hpp>
 #include <zkasio/export.hpp>
 

@@ -1,8 +1,7 @@
 #include <zkasio/cache/tree_view.hpp>
 
-#include <zkasio/cache/detail/snapshot.hpp>
+#include <zkasio/cache/detail/cache_board.hpp>
 #include <zkasio/cache/detail/tree_store.hpp>
-#include <zkasio/cache/detail/visit_tree.hpp>
 
 namespace zkasio {
 

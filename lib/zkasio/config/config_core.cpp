@@ -1,11 +1,10 @@
 #include <zkasio/config/config_core.hpp>
 
 #include <zkasio/config/detail/config_core.hpp>
-#include <zkasio/config/detail/failure_of.hpp>
 #include <zkasio/config/detail/state_after.hpp>
 #include <zkasio/modify.hpp>
 #include <zkasio/path.hpp>
-#include <zkasio/recipe/wait_as.hpp>
+#include <zkasio/recipe/one_shot_event.hpp>
 
 #include <stdexcept>
 #include <utility>

@@ -1,6 +1,5 @@
 #include <zkasio/coroutines/task_scope.hpp>
 
-#include <zkasio/detail/base/cancellation.hpp>
 #include <zkasio/detail/base/run_cancellable.hpp>
 #include <zkasio/error.hpp>
 

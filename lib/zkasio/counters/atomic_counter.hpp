@@ -4,7 +4,6 @@
 #include <zkasio/asio_version.hpp>
 #include <zkasio/client.hpp>
 #include <zkasio/config/config_format.hpp>
-#include <zkasio/counters/counter_formats.hpp>
 #include <zkasio/export.hpp>
 
 #include <asio/awaitable.hpp>
@@ -15,7 +14,19 @@
 #include <string>
 #include <utility>
 
+/// How other libraries write numbers into nodes: formats for config_value and atomic_counter. A text that is no such
+/// number is refused, and nothing is written over it.
 namespace zkasio {
+
+/// Curator's SharedCount, and kazoo's Counter with support_curator=True: 4 bytes, the highest first. Empty data: 0.
+ZKASIO_EXPORT config_format<std::int32_t> curator_count();
+
+/// Curator's DistributedAtomicLong: 8 bytes, the highest first. Empty data: 0.
+ZKASIO_EXPORT config_format<std::int64_t> curator_long();
+
+/// kazoo's Counter with an int: decimal digits. Empty data: 0. A kazoo Counter of floating-point numbers writes "1.0",
+/// which is refused.
+ZKASIO_EXPORT config_format<std::int64_t> kazoo_counter();
 
 namespace counter_detail {
 struct counter_state;

@@ -3,11 +3,10 @@
 #include <zkasio/error.hpp>
 #include <zkasio/path.hpp>
 #include <zkasio/printable.hpp>
+#include <zkasio/recipe/certain.hpp>
 #include <zkasio/recipe/change_event.hpp>
-#include <zkasio/recipe/ensure_created.hpp>
+#include <zkasio/recipe/errors.hpp>
 #include <zkasio/recipe/reports.hpp>
-#include <zkasio/recipe/rethrow_to_caller.hpp>
-#include <zkasio/recipe/retry_until_certain.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
 #include <deque>

@@ -1,9 +1,9 @@
 #include <zkasio/discovery/provider.hpp>
 
-#include <zkasio/discovery/detail/listing.hpp>
+#include <zkasio/discovery/detail/member_list.hpp>
 #include <zkasio/discovery/detail/provider_state.hpp>
 #include <zkasio/discovery/detail/provider_work.hpp>
-#include <zkasio/discovery/detail/service_path.hpp>
+#include <zkasio/discovery/detail/roster.hpp>
 #include <zkasio/error.hpp>
 
 #include <utility>

@@ -2,19 +2,78 @@
 
 #include <zkasio/asio_version.hpp>
 #include <zkasio/client.hpp>
-#include <zkasio/discovery/provider_options.hpp>
+#include <zkasio/clock.hpp>
 #include <zkasio/discovery/service_instance.hpp>
 #include <zkasio/discovery/service_view.hpp>
 #include <zkasio/export.hpp>
 
 #include <asio/awaitable.hpp>
 
+#include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace zkasio {
+
+/// How provider::pick() chooses an instance. Every strategy leaves out ejected instances; their share is spread over
+/// the other instances.
+class pick_strategy {
+public:
+    enum class kind { round_robin, random, least_outstanding, sticky, weighted };
+
+    /// One instance after another, for each thread. The default.
+    static pick_strategy round_robin() { return pick_strategy(kind::round_robin); }
+    static pick_strategy random() { return pick_strategy(kind::random); }
+    /// An instance with the fewest `picked` objects of this provider; looks at all instances each time.
+    static pick_strategy least_outstanding() { return pick_strategy(kind::least_outstanding); }
+    /// One instance, drawn at random, and picked again and again until it is removed or ejected.
+    static pick_strategy sticky() { return pick_strategy(kind::sticky); }
+    /// At random, each instance in proportion to its weight. `weight(instance)` is called once for each state of an
+    /// instance, on the client's strand. If `weight` throws, the instance is unreadable. If the weight is 0, negative,
+    /// or not a finite number, the instance is not picked. See also service_instance::payload_number().
+    static pick_strategy weighted(std::function<double(const service_instance&)> weight) {
+        pick_strategy s(kind::weighted);
+        s.weight_ = std::move(weight);
+        return s;
+    }
+
+    kind how() const noexcept { return kind_; }
+    const std::function<double(const service_instance&)>& weight() const noexcept { return weight_; }
+
+private:
+    explicit pick_strategy(kind k) : kind_(k) {}
+    kind kind_;
+    std::function<double(const service_instance&)> weight_;
+};
+
+/// The options of a provider.
+class ZKASIO_EXPORT provider_options {
+public:
+    provider_options() {}
+    provider_options& strategy(pick_strategy s) { strategy_ = std::move(s); return *this; }
+    /// If picked::report_failure() is called `failures` times for an instance within `time`, the instance is not picked
+    /// for `time` from then on (2 and 30 s, as Curator's DownInstancePolicy; Curator counts the time from the first
+    /// failure). 0 failures: never. Throws errc::invalid_argument for a time that is not above 0.
+    provider_options& eject_after(std::uint16_t failures, any_duration time = std::chrono::seconds(30));
+    /// Selects, among the enabled() instances, those that are picked at all. `filter(instance)` is called once for each
+    /// state of an instance, on the client's strand. If `filter` throws, the instance is unreadable.
+    provider_options& filter(std::function<bool(const service_instance&)> f) { filter_ = std::move(f); return *this; }
+
+    const pick_strategy& strategy() const noexcept { return strategy_; }
+    std::uint16_t failures() const noexcept { return failures_; }
+    std::chrono::milliseconds ejection_time() const noexcept { return ejection_time_; }
+    const std::function<bool(const service_instance&)>& filter() const noexcept { return filter_; }
+
+private:
+    pick_strategy strategy_ = pick_strategy::round_robin();
+    std::uint16_t failures_ = 2;
+    std::chrono::milliseconds ejection_time_{30'000};
+    std::function<bool(const service_instance&)> filter_;
+};
 
 namespace discovery_detail {
 struct member;

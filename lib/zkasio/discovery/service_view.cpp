@@ -1,6 +1,6 @@
 #include <zkasio/discovery/service_view.hpp>
 
-#include <zkasio/discovery/detail/listing.hpp>
+#include <zkasio/discovery/detail/roster.hpp>
 
 namespace zkasio {
 

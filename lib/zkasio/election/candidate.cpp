@@ -3,9 +3,9 @@
 #include <zkasio/election/detail/after_term.hpp>
 #include <zkasio/election/detail/candidacy.hpp>
 #include <zkasio/error.hpp>
-#include <zkasio/recipe/rethrow_to_caller.hpp>
+#include <zkasio/recipe/errors.hpp>
+#include <zkasio/recipe/one_shot_event.hpp>
 #include <zkasio/recipe/toolbox.hpp>
-#include <zkasio/recipe/wait_as.hpp>
 #include <zkasio/session_loop.hpp>
 
 #include <atomic>

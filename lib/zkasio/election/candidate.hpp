@@ -4,8 +4,7 @@
 #include <zkasio/client.hpp>
 #include <zkasio/clock.hpp>
 #include <zkasio/coroutines/kept_body.hpp>
-#include <zkasio/election/leader_election_options.hpp>
-#include <zkasio/election/leadership.hpp>
+#include <zkasio/election/leader_election.hpp>
 #include <zkasio/export.hpp>
 
 #include <asio/awaitable.hpp>

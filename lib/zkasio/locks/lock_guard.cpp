@@ -4,7 +4,7 @@
 #include <zkasio/coroutines/task_scope.hpp>
 #include <zkasio/locks/detail/lease_alarm.hpp>
 #include <zkasio/locks/detail/revocation_watch.hpp>
-#include <zkasio/recipe/rethrow_to_caller.hpp>
+#include <zkasio/recipe/errors.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
 #include <asio/this_coro.hpp>

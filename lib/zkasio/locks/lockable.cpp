@@ -1,7 +1,6 @@
 #include <zkasio/locks/lockable.hpp>
 
-#include <zkasio/locks/detail/finish_acquire.hpp>
-#include <zkasio/locks/detail/acquire_within.hpp>
+#include <zkasio/locks/detail/acquire.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
 namespace zkasio {

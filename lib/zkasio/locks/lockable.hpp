@@ -5,14 +5,13 @@
 #include <zkasio/clock.hpp>
 #include <zkasio/export.hpp>
 #include <zkasio/locks/acquire_options.hpp>
-#include <zkasio/locks/if_contended.hpp>
 #include <zkasio/locks/lock_guard.hpp>
 #include <zkasio/locks/with_lock.hpp>
-#include <zkasio/locks/with_lock_options.hpp>
 
 #include <asio/awaitable.hpp>
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -20,6 +19,12 @@
 #include <utility>
 
 namespace zkasio {
+
+/// The choice of an attempt to acquire a lock when another contender has the lock, or is ahead in its queue.
+enum class if_contended : std::uint8_t {
+    wait,
+    give_up
+};
 
 /// One attempt to get a lock, see lockable::attempts().
 using lock_attempt = std::function<asio::awaitable<std::optional<lock_guard>>(if_contended)>;

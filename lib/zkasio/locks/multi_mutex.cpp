@@ -1,7 +1,7 @@
 #include <zkasio/locks/multi_mutex.hpp>
 
 #include <zkasio/coroutines/result.hpp>
-#include <zkasio/locks/detail/finish_acquire.hpp>
+#include <zkasio/locks/detail/acquire.hpp>
 #include <zkasio/locks/detail/when_lost.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 

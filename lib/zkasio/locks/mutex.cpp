@@ -1,6 +1,6 @@
 #include <zkasio/locks/mutex.hpp>
 
-#include <zkasio/locks/detail/contend.hpp>
+#include <zkasio/locks/detail/acquire.hpp>
 #include <zkasio/locks/detail/contenders.hpp>
 #include <zkasio/locks/detail/directory.hpp>
 

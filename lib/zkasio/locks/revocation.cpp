@@ -4,7 +4,7 @@
 #include <zkasio/locks/detail/revocation_watch.hpp>
 #include <zkasio/locks/directory_note.hpp>
 #include <zkasio/path.hpp>
-#include <zkasio/recipe/rethrow_to_caller.hpp>
+#include <zkasio/recipe/errors.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
 #include <algorithm>

@@ -1,18 +1,17 @@
 #include <zkasio/locks/semaphore.hpp>
 
-#include <zkasio/locks/detail/contend.hpp>
+#include <zkasio/locks/detail/acquire.hpp>
 #include <zkasio/locks/detail/contenders.hpp>
 #include <zkasio/locks/detail/directory.hpp>
-#include <zkasio/locks/detail/finish_acquire.hpp>
 #include <zkasio/locks/detail/guards_in_the_way.hpp>
 #include <zkasio/locks/detail/nodes_claim.hpp>
 #include <zkasio/locks/detail/owned_node.hpp>
 #include <zkasio/locks/detail/unfinished_permits.hpp>
 #include <zkasio/path.hpp>
+#include <zkasio/recipe/errors.hpp>
 #include <zkasio/recipe/if_exists.hpp>
-#include <zkasio/recipe/rethrow_to_caller.hpp>
+#include <zkasio/recipe/one_shot_event.hpp>
 #include <zkasio/recipe/toolbox.hpp>
-#include <zkasio/recipe/wait_as.hpp>
 
 #include <asio/dispatch.hpp>
 

@@ -4,8 +4,8 @@
 #include <zkasio/locks/detail/contenders.hpp>
 #include <zkasio/locks/detail/directory.hpp>
 #include <zkasio/locks/detail/take_slot.hpp>
+#include <zkasio/recipe/errors.hpp>
 #include <zkasio/recipe/if_exists.hpp>
-#include <zkasio/recipe/rethrow_to_caller.hpp>
 
 #include <utility>
 

@@ -4,7 +4,7 @@
 #include <zkasio/error.hpp>
 #include <zkasio/membership/detail/member_names.hpp>
 #include <zkasio/path.hpp>
-#include <zkasio/recipe/rethrow_to_caller.hpp>
+#include <zkasio/recipe/errors.hpp>
 
 #include <algorithm>
 #include <system_error>

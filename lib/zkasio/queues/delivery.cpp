@@ -2,7 +2,7 @@
 
 #include <zkasio/error.hpp>
 #include <zkasio/queues/detail/item_claim.hpp>
-#include <zkasio/recipe/rethrow_to_caller.hpp>
+#include <zkasio/recipe/errors.hpp>
 
 #include <exception>
 #include <utility>

@@ -3,15 +3,13 @@
 #include <zkasio/error.hpp>
 #include <zkasio/queues/detail/claimer.hpp>
 #include <zkasio/queues/detail/dead_items.hpp>
-#include <zkasio/queues/detail/delivery_access.hpp>
-#include <zkasio/queues/detail/directories.hpp>
 #include <zkasio/queues/detail/puts.hpp>
+#include <zkasio/queues/detail/queue_spec.hpp>
 #include <zkasio/queues/detail/queue_state.hpp>
-#include <zkasio/recipe/is_for_next_session.hpp>
+#include <zkasio/recipe/errors.hpp>
+#include <zkasio/recipe/one_shot_event.hpp>
 #include <zkasio/recipe/reports.hpp>
-#include <zkasio/recipe/rethrow_to_caller.hpp>
 #include <zkasio/recipe/toolbox.hpp>
-#include <zkasio/recipe/wait_as.hpp>
 
 #include <asio/dispatch.hpp>
 

@@ -1,10 +1,33 @@
 #include <zkasio/queues/work_queue_options.hpp>
 
 #include <zkasio/error.hpp>
+#include <zkasio/path.hpp>
 
 #include <algorithm>
 
 namespace zkasio {
+namespace {
+
+std::string checked(std::string lock_path) {
+    if (!lock_path.empty()) require_path("queue_layout", lock_path);
+    return lock_path;
+}
+
+}  // namespace
+
+queue_layout queue_layout::curator(std::string lock_path) {
+    return queue_layout(queue_kind::curator, checked(std::move(lock_path)));
+}
+queue_layout queue_layout::curator_priority(std::string lock_path) {
+    return queue_layout(queue_kind::curator_priority, checked(std::move(lock_path)));
+}
+queue_layout queue_layout::curator_delay(std::string lock_path) {
+    return queue_layout(queue_kind::curator_delay, checked(std::move(lock_path)));
+}
+queue_layout queue_layout::curator_id(std::string lock_path) {
+    return queue_layout(queue_kind::curator_id, checked(std::move(lock_path)));
+}
+
 namespace {
 
 [[noreturn]] void refuse_option(const char* operation, const char* why) {

@@ -2,7 +2,6 @@
 
 #include <zkasio/recipe/one_shot_event.hpp>
 #include <zkasio/recipe/toolbox.hpp>
-#include <zkasio/recipe/wait_as.hpp>
 #include <zkasio/session_local.hpp>
 
 #include <asio/dispatch.hpp>

@@ -1,8 +1,8 @@
 #include <zkasio/recipe/node_feed.hpp>
 
-#include <zkasio/detail/handles/access.hpp>
 #include <zkasio/detail/client/await.hpp>
-#include <zkasio/detail/handles/throw_error.hpp>
+#include <zkasio/detail/handles/access.hpp>
+#include <zkasio/detail/handles/results.hpp>
 #include <zkasio/detail/requests/node_feeds.hpp>
 #include <zkasio/detail/requests/validate.hpp>
 

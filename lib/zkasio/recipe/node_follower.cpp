@@ -3,7 +3,7 @@
 #include <zkasio/error.hpp>
 #include <zkasio/path.hpp>
 #include <zkasio/recipe/detail/follow_engine.hpp>
-#include <zkasio/recipe/wait_as.hpp>
+#include <zkasio/recipe/one_shot_event.hpp>
 
 #include <asio/error.hpp>
 

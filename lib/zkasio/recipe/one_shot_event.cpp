@@ -1,7 +1,10 @@
 #include <zkasio/recipe/one_shot_event.hpp>
 
 #include <zkasio/detail/client/await.hpp>
-#include <zkasio/detail/client/stop_when.hpp>
+#include <zkasio/error.hpp>
+
+#include <asio/post.hpp>
+#include <asio/use_awaitable.hpp>
 
 #include <atomic>
 
@@ -51,5 +54,15 @@ asio::awaitable<bool> one_shot_event::run_body(std::function<asio::awaitable<voi
     }
     co_return !aborted;
 }
+
+asio::awaitable<void> wait_as(one_shot_event event, std::string operation, std::string path) {
+    try {
+        co_await event.wait();
+    } catch (...) {
+        rethrow_as(operation, path);
+    }
+}
+
+asio::awaitable<void> yield_turn() { co_await asio::post(asio::use_awaitable); }
 
 }  // namespace zkasio

@@ -1,9 +1,8 @@
 #include <zkasio/recipe/pending.hpp>
 
-#include <zkasio/detail/handles/access.hpp>
 #include <zkasio/detail/client/await.hpp>
+#include <zkasio/detail/handles/access.hpp>
 #include <zkasio/detail/handles/results.hpp>
-#include <zkasio/detail/handles/throw_error.hpp>
 
 namespace zkasio {
 

@@ -2,12 +2,12 @@
 
 #include <zkasio/error.hpp>
 #include <zkasio/path.hpp>
+#include <zkasio/recipe/certain.hpp>
 #include <zkasio/recipe/detail/receipt_pool.hpp>
 #include <zkasio/recipe/detail/receipt_rules.hpp>
-#include <zkasio/recipe/ensure_created.hpp>
 #include <zkasio/recipe/if_exists.hpp>
+#include <zkasio/recipe/one_shot_event.hpp>
 #include <zkasio/recipe/toolbox.hpp>
-#include <zkasio/recipe/wait_as.hpp>
 
 #include <asio/dispatch.hpp>
 

@@ -1,5 +1,7 @@
 #include <zkasio/recipe/reports.hpp>
 
+#include <zkasio/detail/client/await.hpp>
+#include <zkasio/detail/handles/access.hpp>
 #include <zkasio/error.hpp>
 
 #include <new>
@@ -29,6 +31,23 @@ void report_commit(const operations& on, commit_report r, const std::string& pat
     r.outcome_unknown = why.outcome_unknown;
     r.ended = boot_clock::now();
     send_report(on, std::move(r), path);
+}
+
+namespace {
+
+void warn(const detail::core_ptr& core, std::string text, std::vector<log_field> fields) {
+    if (!core) return;
+    detail::on_strand(core,
+                      [core, text = std::move(text), fields = std::move(fields)] { core->log().warn(text, fields); });
+}
+
+}  // namespace
+
+void log_warning(const client& zk, std::string text, std::vector<log_field> fields) {
+    warn(detail::access::core_of(zk), std::move(text), std::move(fields));
+}
+void log_warning(const session& on, std::string text, std::vector<log_field> fields) {
+    warn(detail::access::core_of(on), std::move(text), std::move(fields));
 }
 
 }  // namespace zkasio

@@ -1,11 +1,14 @@
 #pragma once
 
 #include <zkasio/asio_version.hpp>
+#include <zkasio/client.hpp>
 #include <zkasio/client_observer.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/export.hpp>
+#include <zkasio/log_record.hpp>
 #include <zkasio/operations.hpp>
 #include <zkasio/recipe/toolbox.hpp>
+#include <zkasio/session.hpp>
 
 #include <asio/awaitable.hpp>
 
@@ -15,6 +18,7 @@
 #include <system_error>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 /// For writers of recipes: reports for client_observer and client::stats().
 namespace zkasio {
@@ -79,5 +83,10 @@ asio::awaitable<T> reported_commit(asio::awaitable<T> commit, operations on, std
         co_return std::move(*result);
     }
 }
+
+/// Logs a line to client_options::log(), at log_level::warning. From any thread; does nothing with a moved-from client
+/// or session. For writers of recipes.
+ZKASIO_EXPORT void log_warning(const client& zk, std::string text, std::vector<log_field> fields = {});
+ZKASIO_EXPORT void log_warning(const session& on, std::string text, std::vector<log_field> fields = {});
 
 }  // namespace zkasio

@@ -5,7 +5,6 @@
 #include <zkasio/detail/handles/access.hpp>
 #include <zkasio/detail/handles/operations_impl.hpp>
 #include <zkasio/detail/handles/results.hpp>
-#include <zkasio/detail/handles/throw_error.hpp>
 #include <zkasio/detail/handles/until_connected.hpp>
 #include <zkasio/detail/requests/node_feeds.hpp>
 #include <zkasio/detail/requests/validate.hpp>

@@ -1,11 +1,9 @@
 #include <zkasio/tls/tls_options.hpp>
 
 #include <zkasio/error.hpp>
-#include <zkasio/tls/detail/context_of_files.hpp>
 #include <zkasio/tls/detail/tls_security.hpp>
 
 #include <asio/ssl/context_base.hpp>
-
 #include <openssl/bio.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>

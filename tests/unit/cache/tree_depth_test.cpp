@@ -2,7 +2,7 @@
 
 #include "unit/cache/tree_following.hpp"
 
-#include <zkasio/cache/detail/snapshot.hpp>
+#include <zkasio/cache/detail/cache_board.hpp>
 
 #include <pthread.h>
 

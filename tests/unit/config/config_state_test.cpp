@@ -1,6 +1,5 @@
 #include "support/catch.hpp"
 
-#include <zkasio/config/detail/failure_of.hpp>
 #include <zkasio/config/detail/state_after.hpp>
 
 #include <memory>

@@ -1,7 +1,6 @@
 #include "support/catch.hpp"
 
 #include <zkasio/client.hpp>
-#include <zkasio/config/config_options.hpp>
 #include <zkasio/config/config_value.hpp>
 #include <zkasio/config/json.hpp>
 

@@ -3,7 +3,7 @@
 
 #include "support/scripted_connection.hpp"
 
-#include <zkasio/detail/connection/c_library.hpp>
+#include <zkasio/detail/connection/c_conversions.hpp>
 #include <zkasio/detail/connection/request_numbers.hpp>
 
 #include <limits>

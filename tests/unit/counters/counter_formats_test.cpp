@@ -1,8 +1,8 @@
 #include "support/catch.hpp"
 
-#include <zkasio/counters/counter_formats.hpp>
+#include <zkasio/counters/atomic_counter.hpp>
+#include <zkasio/counters/detail/adder.hpp>
 #include <zkasio/counters/detail/number_node.hpp>
-#include <zkasio/counters/detail/sum.hpp>
 
 #include <cstdint>
 #include <limits>

@@ -17,9 +17,9 @@ void list_discovery(token_list& all) {
     all.compiles<registry>("registry.hpp names", [](auto& r) { return r.names(); });
     all.compiles<registry>("registry.hpp instances", [](auto& r) { return r.instances("s"); });
     all.compiles<registry>("registry.hpp instance", [](auto& r) { return r.instance("s", "i"); });
-    all.compiles<announcement>("announcement.hpp update", [](auto& a) { return a.update(service_instance("s")); });
-    all.compiles<announcement>("announcement.hpp withdraw", [](auto& a) { return a.withdraw(); });
-    all.compiles<announcement>("announcement.hpp ended", [](auto& a) { return a.ended(); });
+    all.compiles<announcement>("registry.hpp update", [](auto& a) { return a.update(service_instance("s")); });
+    all.compiles<announcement>("registry.hpp withdraw", [](auto& a) { return a.withdraw(); });
+    all.compiles<announcement>("registry.hpp ended", [](auto& a) { return a.ended(); });
     all.compiles<provider>("provider.hpp pick", [](auto& p) { return p.pick(); });
     all.compiles<provider>("provider.hpp pick_for", [](auto& p) { return p.pick_for("key"); });
     all.compiles<provider>("provider.hpp ready", [](auto& p) { return p.ready(); });

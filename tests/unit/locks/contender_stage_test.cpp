@@ -1,7 +1,7 @@
 #include "support/catch.hpp"
 #include "support/source_dir.hpp"
 
-#include <zkasio/locks/detail/queue/contender_stage.hpp>
+#include <zkasio/locks/detail/queue/contender.hpp>
 
 #include <cstddef>
 #include <fstream>

@@ -1,7 +1,7 @@
 #include "support/catch.hpp"
 #include "support/fork_child.hpp"
 
-#include <zkasio/locks/detail/cohort/process_mutex.hpp>
+#include <zkasio/locks/detail/cohort/cohort.hpp>
 
 #include <sys/wait.h>
 

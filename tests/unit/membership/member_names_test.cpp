@@ -1,7 +1,7 @@
 #include "support/catch.hpp"
 #include "unit/support/counting_new.hpp"
 
-#include <zkasio/cache/detail/snapshot.hpp>
+#include <zkasio/cache/detail/cache_board.hpp>
 #include <zkasio/cache/detail/tree_store.hpp>
 #include <zkasio/membership/detail/member_names.hpp>
 

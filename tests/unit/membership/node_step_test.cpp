@@ -1,7 +1,7 @@
 #include "support/catch.hpp"
 
 #include <zkasio/membership/detail/node_step.hpp>
-#include <zkasio/membership/persistent_node_state.hpp>
+#include <zkasio/membership/persistent_node.hpp>
 
 #include <limits>
 #include <optional>

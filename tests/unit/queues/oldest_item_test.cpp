@@ -1,6 +1,6 @@
 #include "support/catch.hpp"
 
-#include <zkasio/queues/detail/oldest_item.hpp>
+#include <zkasio/queues/detail/dead_items.hpp>
 
 #include <string>
 #include <vector>

@@ -1,7 +1,7 @@
 #include "support/catch.hpp"
 
 #include <zkasio/error.hpp>
-#include <zkasio/recipe/fresh_copy_of.hpp>
+#include <zkasio/recipe/errors.hpp>
 
 #include <asio/error.hpp>
 

@@ -1,7 +1,7 @@
 #include "support/catch.hpp"
 
 #include <zkasio/error.hpp>
-#include <zkasio/recipe/is_for_next_session.hpp>
+#include <zkasio/recipe/errors.hpp>
 
 namespace is_for_next_session_tests {
 

@@ -1,7 +1,7 @@
 #include "unit/support/error_of.hpp"
 #include "unit/support/rig.hpp"
 
-#include <zkasio/recipe/retry_until_certain.hpp>
+#include <zkasio/recipe/certain.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
 #include <functional>

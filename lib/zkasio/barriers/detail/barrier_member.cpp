@@ -4,9 +4,9 @@
 #include <zkasio/barriers/detail/double_barrier_step.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/path.hpp>
-#include <zkasio/recipe/ensure_created.hpp>
+#include <zkasio/recipe/certain.hpp>
+#include <zkasio/recipe/one_shot_event.hpp>
 #include <zkasio/recipe/toolbox.hpp>
-#include <zkasio/recipe/wait_as.hpp>
 
 #include <asio/dispatch.hpp>
 

@@ -3,11 +3,11 @@
 #include <zkasio/barriers/detail/double_barrier_step.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/path.hpp>
-#include <zkasio/recipe/rethrow_to_caller.hpp>
+#include <zkasio/recipe/certain.hpp>
+#include <zkasio/recipe/errors.hpp>
+#include <zkasio/recipe/one_shot_event.hpp>
 #include <zkasio/recipe/reports.hpp>
-#include <zkasio/recipe/retry_until_certain.hpp>
 #include <zkasio/recipe/toolbox.hpp>
-#include <zkasio/recipe/wait_as.hpp>
 
 #include <cstdint>
 #include <map>

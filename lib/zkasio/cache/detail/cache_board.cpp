@@ -1,7 +1,7 @@
 #include <zkasio/cache/detail/cache_board.hpp>
 
 #include <zkasio/error.hpp>
-#include <zkasio/recipe/wait_as.hpp>
+#include <zkasio/recipe/one_shot_event.hpp>
 
 #include <cassert>
 #include <exception>

@@ -1,6 +1,5 @@
 #include <zkasio/cache/detail/tree_store.hpp>
 
-#include <zkasio/cache/detail/visit_tree.hpp>
 #include <zkasio/path.hpp>
 
 #include <algorithm>

@@ -1,12 +1,17 @@
 #pragma once
 
 #include <zkasio/config/config_core.hpp>
+#include <zkasio/error.hpp>
 #include <zkasio/recipe/node_follower.hpp>
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 namespace zkasio::config_detail {
+
+/// The failure `e` of a request as the failure of `operation`, with its code, its outcome_unknown(), and a hint.
+error failure_of(std::string_view operation, const std::string& path, const error& e);
 
 /// The state that follows from the report `said` of a server. Pure. The last good value stays until there is another
 /// good value, or, if there is a fallback, until the node is gone.

@@ -1,6 +1,5 @@
 #include <zkasio/counters/detail/adder.hpp>
 
-#include <zkasio/counters/detail/sum.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/recipe/pending.hpp>
 #include <zkasio/recipe/toolbox.hpp>

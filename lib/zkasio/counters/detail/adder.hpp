@@ -2,10 +2,10 @@
 
 #include <zkasio/counters/detail/number_node.hpp>
 #include <zkasio/locks/lock_guard.hpp>
+#include <zkasio/recipe/errors.hpp>
 #include <zkasio/recipe/one_shot_event.hpp>
 #include <zkasio/recipe/pending.hpp>
 #include <zkasio/recipe/reports.hpp>
-#include <zkasio/recipe/rethrow_to_caller.hpp>
 #include <zkasio/session_local.hpp>
 
 #include <asio/awaitable.hpp>
@@ -13,6 +13,7 @@
 #include <atomic>
 #include <cstdint>
 #include <exception>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,6 +22,13 @@
 #include <vector>
 
 namespace zkasio::counter_detail {
+
+/// The sum; nothing if 64 bits do not hold it.
+constexpr std::optional<std::int64_t> sum_of(std::int64_t a, std::int64_t b) noexcept {
+    using limits = std::numeric_limits<std::int64_t>;
+    if (b > 0 ? a > limits::max() - b : a < limits::min() - b) return std::nullopt;
+    return a + b;
+}
 
 /// One call of add(): made by the caller, carried out by an adder.
 class addition {

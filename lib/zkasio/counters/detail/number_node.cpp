@@ -2,8 +2,8 @@
 
 #include <zkasio/error.hpp>
 #include <zkasio/locks/mutex.hpp>
+#include <zkasio/recipe/errors.hpp>
 #include <zkasio/recipe/if_exists.hpp>
-#include <zkasio/recipe/rethrow_to_caller.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
 #include <exception>

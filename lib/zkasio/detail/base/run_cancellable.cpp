@@ -1,12 +1,11 @@
 #include <zkasio/detail/base/run_cancellable.hpp>
 
-#include <zkasio/detail/base/cancellation.hpp>
-
 #include <asio/associated_cancellation_slot.hpp>
 #include <asio/associated_executor.hpp>
 #include <asio/bind_cancellation_slot.hpp>
 #include <asio/co_spawn.hpp>
 #include <asio/error.hpp>
+#include <asio/multiple_exceptions.hpp>
 #include <asio/post.hpp>
 #include <asio/prefer.hpp>
 #include <asio/this_coro.hpp>
@@ -16,6 +15,27 @@
 #include <typeinfo>
 
 namespace zkasio::detail {
+
+bool is_cancellation(const std::exception_ptr& thrown) noexcept {
+    try {
+        std::rethrow_exception(thrown);
+    } catch (const std::system_error& e) {
+        return e.code() == asio::error::operation_aborted;
+    } catch (...) {
+        return false;
+    }
+}
+
+std::exception_ptr single_cancellation(std::exception_ptr thrown) noexcept {
+    try {
+        std::rethrow_exception(thrown);
+    } catch (const asio::multiple_exceptions& both) {
+        std::exception_ptr first = both.first_exception();
+        if (first && is_cancellation(first)) return of_unknown_outcome(std::move(first));
+    } catch (...) {
+    }
+    return thrown;
+}
 
 void body_run::cancel(const std::shared_ptr<body_run>& run, asio::cancellation_type how) {
     asio::post(run->strand, [run, how] { run->cancel_now(how); });

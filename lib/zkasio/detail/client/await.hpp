@@ -1,9 +1,11 @@
 #pragma once
 
+#include <zkasio/detail/base/run_cancellable.hpp>
 #include <zkasio/detail/client/core.hpp>
 
 #include <asio/awaitable.hpp>
 
+#include <functional>
 #include <memory>
 
 /// The bridge between a coroutine on any executor and the strand: each of these suspends the caller, does its work on
@@ -48,5 +50,9 @@ void on_strand(const core_ptr& c, F f) noexcept {
     } catch (...) {
     }
 }
+
+/// Cancels the body when `on` is fired and `really(reply)` is true. The returned function ends the wait for `on`.
+disarm_function stop_when(std::shared_ptr<core> c, one_shot_ptr on, std::shared_ptr<body_run> run,
+                          std::function<bool(const reply&)> really);
 
 }  // namespace zkasio::detail

@@ -3,7 +3,6 @@
 #include <zkasio/detail/base/fork_mark.hpp>
 #include <zkasio/detail/base/owned_descriptor.hpp>
 #include <zkasio/detail/connection/c_conversions.hpp>
-#include <zkasio/detail/connection/c_library.hpp>
 #include <zkasio/detail/connection/tunnel.hpp>
 #include <zkasio/detail/seam/backend.hpp>
 

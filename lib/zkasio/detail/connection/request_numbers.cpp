@@ -1,7 +1,7 @@
 #include <zkasio/detail/connection/request_numbers.hpp>
 
 #include <zkasio/detail/base/owned_descriptor.hpp>
-#include <zkasio/detail/connection/c_library.hpp>
+#include <zkasio/detail/connection/c_conversions.hpp>
 
 #include <zookeeper/zookeeper.h>
 

@@ -1,14 +1,13 @@
 // Creating a node: with its parents, and so that it is found again when the answer is lost.
 
-#include <zkasio/detail/base/random_engine.hpp>
 #include <zkasio/back_off.hpp>
+#include <zkasio/detail/base/random_engine.hpp>
 #include <zkasio/detail/handles/access.hpp>
 #include <zkasio/detail/handles/node_search.hpp>
 #include <zkasio/detail/handles/operations_impl.hpp>
 #include <zkasio/detail/handles/results.hpp>
-#include <zkasio/detail/handles/throw_error.hpp>
-#include <zkasio/path.hpp>
 #include <zkasio/error.hpp>
+#include <zkasio/path.hpp>
 
 #include <asio/cancellation_state.hpp>
 #include <asio/error.hpp>

@@ -2,9 +2,8 @@
 
 #include <zkasio/detail/handles/operations_impl.hpp>
 #include <zkasio/detail/handles/results.hpp>
-#include <zkasio/detail/handles/throw_error.hpp>
-#include <zkasio/path.hpp>
 #include <zkasio/error.hpp>
+#include <zkasio/path.hpp>
 
 #include <algorithm>
 #include <utility>

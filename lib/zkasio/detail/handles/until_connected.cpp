@@ -2,7 +2,7 @@
 
 #include <zkasio/detail/client/await.hpp>
 #include <zkasio/detail/handles/access.hpp>
-#include <zkasio/detail/handles/throw_error.hpp>
+#include <zkasio/detail/handles/results.hpp>
 
 #include <utility>
 

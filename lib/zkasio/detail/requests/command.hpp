@@ -1,5 +1,6 @@
 #pragma once
 
+#include <zkasio/detail/requests/wait_table.hpp>
 #include <zkasio/detail/requests/watch_registry.hpp>
 #include <zkasio/detail/seam/backend.hpp>
 
@@ -10,6 +11,18 @@
 #include <utility>
 
 namespace zkasio::detail {
+
+/// A started request. Its reply is kept until a caller takes the reply.
+struct kept_reply {
+    op_id id = 0;
+    one_shot_state answered;
+    detail::reply reply;
+};
+
+using kept_reply_ptr = std::shared_ptr<kept_reply>;
+
+/// The event `answered` of `kept`. The pointer keeps all of `kept` alive.
+inline one_shot_ptr answer_of(const kept_reply_ptr& kept) { return one_shot_ptr(kept, &kept->answered); }
 
 struct session_record;
 using session_record_ptr = std::shared_ptr<session_record>;

@@ -6,7 +6,6 @@
 #include <zkasio/detail/requests/background_work.hpp>
 #include <zkasio/detail/requests/command.hpp>
 #include <zkasio/detail/requests/ephemeral_budget.hpp>
-#include <zkasio/detail/requests/kept_reply.hpp>
 #include <zkasio/detail/requests/node_feeds.hpp>
 #include <zkasio/detail/requests/send_queue.hpp>
 #include <zkasio/detail/requests/wait_table.hpp>

@@ -1,16 +1,146 @@
 #pragma once
 
 #include <zkasio/detail/base/fork_mark.hpp>
-#include <zkasio/detail/requests/one_shot_state.hpp>
-#include <zkasio/detail/requests/receiver.hpp>
+#include <zkasio/detail/seam/backend.hpp>
+#include <zkasio/detail/seam/request.hpp>
 #include <zkasio/detail/telemetry/logger.hpp>
 
+#include <atomic>
+#include <cassert>
+#include <cstddef>
 #include <functional>
 #include <memory>
+#include <new>
+#include <set>
 #include <system_error>
+#include <type_traits>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 namespace zkasio::detail {
+
+/// An event that happens once and that any number of operations may wait for. Lives on the strand; `done` may be read
+/// on any thread, which then sees all that was written before the event.
+struct one_shot_state {
+    std::atomic<bool> done{false};
+    std::error_code code;  ///< the waiters complete with this code
+
+    /// Calls `f` on the strand before the waiters are woken. Several functions are called in the order of registration.
+    void call(std::function<void()> f) {
+        if (!call_)
+            call_ = std::move(f);
+        else if (other_calls_)
+            other_calls_->push_back(std::move(f));
+        else
+            other_calls_ = std::make_unique<std::vector<std::function<void()>>>(1, std::move(f));
+    }
+    void forget_calls() noexcept {
+        call_ = nullptr;
+        other_calls_.reset();
+    }
+    template <class Caller>
+    void take_calls(Caller caller) {
+        if (const auto first = std::exchange(call_, nullptr)) caller(first);
+        if (const auto others = std::move(other_calls_))
+            for (const auto& f : *others) caller(f);
+    }
+
+    void add(op_id id) {
+        if (first_ == 0 && !others_) {
+            first_ = id;
+            return;
+        }
+        if (!others_) others_ = std::make_unique<std::set<op_id>>();
+        others_->insert(id);
+    }
+    void leave(op_id id) {
+        if (first_ == id)
+            first_ = 0;
+        else if (others_)
+            others_->erase(id);
+    }
+    template <class F>
+    void wake_all(F wake) {
+        if (const op_id id = std::exchange(first_, 0)) wake(id);
+        const auto others = std::move(others_);
+        if (!others) return;
+        for (const op_id id : *others) wake(id);
+    }
+
+private:
+    std::function<void()> call_;  // most often there is none, or only one
+    std::unique_ptr<std::vector<std::function<void()>>> other_calls_;
+    op_id first_ = 0;  // the first waiter, usually the only one: needs no memory
+    std::unique_ptr<std::set<op_id>> others_;  // may be very many, which leave one by one
+};
+
+using one_shot_ptr = std::shared_ptr<one_shot_state>;
+
+/// The destination of an operation's outcome, for example the executor of the coroutine that awaits it. Holds a
+/// `Target`, which has `void deliver(reply&&) noexcept`, in place: there is one receiver per operation, and none
+/// allocates memory. Move-only.
+/// @tparam Room for the target, in bytes.
+template <std::size_t Room>
+class basic_receiver {
+public:
+    basic_receiver() noexcept = default;
+    template <class Target>
+    explicit basic_receiver(Target target) noexcept : actions_(&actions_of<Target>) {
+        static_assert(sizeof(Target) <= Room && alignof(Target) <= alignof(void*), "there is no room for this");
+        static_assert(std::is_nothrow_move_constructible_v<Target>);
+        ::new (static_cast<void*>(target_)) Target(std::move(target));
+    }
+    basic_receiver(basic_receiver&& other) noexcept : actions_(std::exchange(other.actions_, nullptr)) {
+        if (actions_) actions_->move(other.target_, target_);
+    }
+    basic_receiver& operator=(basic_receiver&& other) noexcept {
+        if (this == &other) return *this;
+        clear();
+        actions_ = std::exchange(other.actions_, nullptr);
+        if (actions_) actions_->move(other.target_, target_);
+        return *this;
+    }
+    ~basic_receiver() { clear(); }
+
+    /// Whether a target still waits for the outcome.
+    explicit operator bool() const noexcept { return actions_ != nullptr; }
+
+    /// Once.
+    void deliver(reply&& r) noexcept {
+        assert(actions_ && "each operation has one outcome");
+        basic_receiver to = std::move(*this);
+        to.actions_->deliver(to.target_, std::move(r));
+    }
+
+private:
+    struct actions {
+        void (*deliver)(void* target, reply&& r) noexcept;
+        void (*move)(void* from, void* to) noexcept;  // and destroys what it was moved from
+        void (*destroy)(void* target) noexcept;
+    };
+    template <class Target>
+    static constexpr actions actions_of{
+        [](void* target, reply&& r) noexcept { static_cast<Target*>(target)->deliver(std::move(r)); },
+        [](void* from, void* to) noexcept {
+            Target* const source = static_cast<Target*>(from);
+            ::new (to) Target(std::move(*source));
+            source->~Target();
+        },
+        [](void* target) noexcept { static_cast<Target*>(target)->~Target(); },
+    };
+    void clear() noexcept {
+        if (const actions* a = std::exchange(actions_, nullptr)) a->destroy(target_);
+    }
+
+    const actions* actions_ = nullptr;
+    alignas(void*) std::byte target_[Room];
+};
+
+/// For a wait: room for a coroutine's handler, and its executor with outstanding work. There may be very many waits.
+using receiver = basic_receiver<64>;
+/// For a request: room also for the address of the place that the reply is put in.
+using request_receiver = basic_receiver<72>;
 
 /// The operations that wait for an event. There may be very many, and they may wait for long. On the strand.
 class wait_table {

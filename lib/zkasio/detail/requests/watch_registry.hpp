@@ -1,6 +1,6 @@
 #pragma once
 
-#include <zkasio/detail/requests/one_shot_state.hpp>
+#include <zkasio/detail/requests/wait_table.hpp>
 #include <zkasio/detail/seam/request.hpp>
 
 #include <cstdint>

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <zkasio/detail/seam/reply.hpp>
 #include <zkasio/detail/seam/request.hpp>
 #include <zkasio/detail/seam/secure_channel.hpp>
 #include <zkasio/detail/seam/server_address.hpp>

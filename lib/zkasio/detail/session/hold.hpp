@@ -1,7 +1,7 @@
 #pragma once
 
 #include <zkasio/clock.hpp>
-#include <zkasio/detail/requests/one_shot_state.hpp>
+#include <zkasio/detail/requests/wait_table.hpp>
 #include <zkasio/loss_reason.hpp>
 
 #include <atomic>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <zkasio/clock.hpp>
-#include <zkasio/detail/requests/one_shot_state.hpp>
+#include <zkasio/detail/requests/wait_table.hpp>
 #include <zkasio/detail/session/hold.hpp>
 #include <zkasio/detail/session/lease.hpp>
 #include <zkasio/session_local.hpp>

@@ -2,7 +2,6 @@
 
 #include <zkasio/client_observer.hpp>
 #include <zkasio/client_stats.hpp>
-#include <zkasio/detail/seam/reply.hpp>
 #include <zkasio/detail/seam/request.hpp>
 
 #include <array>

@@ -1,10 +1,43 @@
 #include <zkasio/discovery/detail/member_list.hpp>
 
+#include <zkasio/error.hpp>
+#include <zkasio/path.hpp>
+
+#include <algorithm>
 #include <cassert>
+#include <chrono>
+#include <cmath>
 #include <iterator>
 #include <utility>
 
 namespace zkasio::discovery_detail {
+
+std::string service_path(const std::string& base, const std::string& name) {
+    require_path("discovery", base);
+    std::string path = join_path(base, name);
+    std::string problem = path_problem(path);
+    if (name.empty() || name.find('/') != std::string::npos) problem = "a name is one part of a path";
+    if (!problem.empty()) throw error(errc::invalid_path, "discovery", path, problem);
+    return path;
+}
+
+// Keeps every sum of weights finite.
+constexpr double most_weight = 1e100;
+
+member::member(std::string n, service_instance i, double w, std::shared_ptr<incarnation> c)
+    : node(std::move(n)),
+      instance(std::move(i)),
+      weight(std::isfinite(w) && w > 0 ? std::min(w, most_weight) : 0),
+      hash(hash_of(node)),
+      counted(std::move(c)) {}
+
+void incarnation::report_failure() noexcept {
+    const std::chrono::milliseconds now = policy.now();
+    std::uint64_t word = failures.load(std::memory_order_relaxed);
+    while (!failures.compare_exchange_weak(word, failure_record(word).after_failure(policy, now).word(),
+                                           std::memory_order_relaxed)) {
+    }
+}
 
 member_list::chunk_ptr member_list::chunk_of(std::vector<member_ptr> members) {
     assert(!members.empty());

@@ -1,10 +1,8 @@
 #pragma once
 
-#include <zkasio/discovery/detail/failure_record.hpp>
-#include <zkasio/discovery/detail/member.hpp>
 #include <zkasio/discovery/detail/member_list.hpp>
-#include <zkasio/discovery/detail/stripes.hpp>
-#include <zkasio/discovery/pick_strategy.hpp>
+#include <zkasio/discovery/detail/published.hpp>
+#include <zkasio/discovery/provider.hpp>
 
 #include <array>
 #include <atomic>

@@ -2,8 +2,8 @@
 
 #include <zkasio/error.hpp>
 #include <zkasio/path.hpp>
-#include <zkasio/recipe/rethrow_to_caller.hpp>
-#include <zkasio/recipe/wait_as.hpp>
+#include <zkasio/recipe/errors.hpp>
+#include <zkasio/recipe/one_shot_event.hpp>
 
 #include <cassert>
 #include <chrono>

@@ -2,7 +2,6 @@
 
 #include <zkasio/cache/children_cache.hpp>
 #include <zkasio/client.hpp>
-#include <zkasio/discovery/detail/listing.hpp>
 #include <zkasio/discovery/detail/pick_pool.hpp>
 #include <zkasio/discovery/detail/published.hpp>
 #include <zkasio/discovery/detail/roster.hpp>

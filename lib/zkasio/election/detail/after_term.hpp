@@ -1,6 +1,6 @@
 #pragma once
 
-#include <zkasio/election/lead_options.hpp>
+#include <zkasio/election/leader_election.hpp>
 
 #include <exception>
 #include <string_view>

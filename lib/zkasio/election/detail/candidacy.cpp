@@ -1,10 +1,10 @@
 #include <zkasio/election/detail/candidacy.hpp>
 
 #include <zkasio/error.hpp>
-#include <zkasio/recipe/log_warning.hpp>
-#include <zkasio/recipe/rethrow_to_caller.hpp>
+#include <zkasio/recipe/errors.hpp>
+#include <zkasio/recipe/one_shot_event.hpp>
+#include <zkasio/recipe/reports.hpp>
 #include <zkasio/recipe/toolbox.hpp>
-#include <zkasio/recipe/wait_as.hpp>
 
 #include <optional>
 #include <string_view>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <zkasio/election/leader_view.hpp>
+#include <zkasio/election/leader_observer.hpp>
 #include <zkasio/locks/name_scheme.hpp>
 #include <zkasio/session.hpp>
 #include <zkasio/watch.hpp>

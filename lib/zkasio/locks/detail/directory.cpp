@@ -1,7 +1,7 @@
 #include <zkasio/locks/detail/directory.hpp>
 
 #include <zkasio/path.hpp>
-#include <zkasio/recipe/ensure_created.hpp>
+#include <zkasio/recipe/certain.hpp>
 
 #include <utility>
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <zkasio/client.hpp>
-#include <zkasio/locks/detail/lock_spec.hpp>
+#include <zkasio/locks/detail/acquire_request.hpp>
 #include <zkasio/session.hpp>
 
 #include <asio/awaitable.hpp>

@@ -1,7 +1,7 @@
 #include <zkasio/locks/detail/fixed_node.hpp>
 
 #include <zkasio/error.hpp>
-#include <zkasio/recipe/retry_until_certain.hpp>
+#include <zkasio/recipe/certain.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
 #include <utility>

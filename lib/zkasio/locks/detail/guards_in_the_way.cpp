@@ -1,8 +1,8 @@
 #include <zkasio/locks/detail/guards_in_the_way.hpp>
 
 #include <zkasio/locks/detail/lock_reports.hpp>
+#include <zkasio/recipe/one_shot_event.hpp>
 #include <zkasio/recipe/toolbox.hpp>
-#include <zkasio/recipe/wait_as.hpp>
 
 #include <asio/dispatch.hpp>
 

@@ -1,8 +1,8 @@
 #include <zkasio/locks/detail/local_slots.hpp>
 
 #include <zkasio/error.hpp>
+#include <zkasio/recipe/one_shot_event.hpp>
 #include <zkasio/recipe/toolbox.hpp>
-#include <zkasio/recipe/wait_as.hpp>
 
 #include <asio/dispatch.hpp>
 

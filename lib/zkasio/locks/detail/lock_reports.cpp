@@ -1,6 +1,5 @@
 #include <zkasio/locks/detail/lock_reports.hpp>
 
-#include <zkasio/recipe/log_warning.hpp>
 #include <zkasio/recipe/reports.hpp>
 
 #include <exception>

@@ -1,9 +1,9 @@
 #include <zkasio/locks/detail/queue_claim.hpp>
 
+#include <zkasio/error.hpp>
 #include <zkasio/locks/detail/queue/lock_queue.hpp>
 #include <zkasio/path.hpp>
-#include <zkasio/error.hpp>
-#include <zkasio/recipe/rethrow_to_caller.hpp>
+#include <zkasio/recipe/errors.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
 #include <asio/dispatch.hpp>

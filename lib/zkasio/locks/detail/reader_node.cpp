@@ -1,6 +1,6 @@
 #include <zkasio/locks/detail/reader_node.hpp>
 
-#include <zkasio/recipe/retry_until_certain.hpp>
+#include <zkasio/recipe/certain.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
 #include <utility>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <zkasio/locks/detail/lock_spec.hpp>
+#include <zkasio/locks/detail/acquire_request.hpp>
 #include <zkasio/session.hpp>
 
 #include <asio/awaitable.hpp>

@@ -2,9 +2,9 @@
 
 #include <zkasio/locks/directory_note.hpp>
 #include <zkasio/path.hpp>
+#include <zkasio/recipe/one_shot_event.hpp>
 #include <zkasio/recipe/sequence_suffix.hpp>
 #include <zkasio/recipe/toolbox.hpp>
-#include <zkasio/recipe/wait_as.hpp>
 
 #include <asio/dispatch.hpp>
 #include <asio/steady_timer.hpp>

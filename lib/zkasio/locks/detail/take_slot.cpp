@@ -1,8 +1,8 @@
 #include <zkasio/locks/detail/take_slot.hpp>
 
 #include <zkasio/coroutines/timeout.hpp>
+#include <zkasio/locks/detail/acquire.hpp>
 #include <zkasio/locks/detail/directory.hpp>
-#include <zkasio/locks/detail/finish_acquire.hpp>
 #include <zkasio/locks/detail/fixed_node.hpp>
 #include <zkasio/locks/detail/fixed_node_claim.hpp>
 #include <zkasio/locks/detail/guards_in_the_way.hpp>

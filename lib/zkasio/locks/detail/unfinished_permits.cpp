@@ -1,7 +1,7 @@
 #include <zkasio/locks/detail/unfinished_permits.hpp>
 
+#include <zkasio/recipe/one_shot_event.hpp>
 #include <zkasio/recipe/toolbox.hpp>
-#include <zkasio/recipe/wait_as.hpp>
 
 #include <asio/dispatch.hpp>
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <zkasio/membership/partitioner_options.hpp>
+#include <zkasio/membership/partitioner.hpp>
 
 #include <cstddef>
 #include <cstdint>

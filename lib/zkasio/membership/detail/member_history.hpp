@@ -1,7 +1,7 @@
 #pragma once
 
 #include <zkasio/clock.hpp>
-#include <zkasio/membership/group_view.hpp>
+#include <zkasio/membership/group_observer.hpp>
 
 #include <algorithm>
 #include <cassert>

@@ -1,9 +1,9 @@
 #pragma once
 
-#include <zkasio/cache/cache_changes.hpp>
+#include <zkasio/cache/cache.hpp>
 #include <zkasio/cache/children_cache.hpp>
+#include <zkasio/membership/group_observer.hpp>
 #include <zkasio/membership/group_options.hpp>
-#include <zkasio/membership/group_view.hpp>
 
 #include <optional>
 #include <string>

@@ -2,9 +2,9 @@
 
 #include <zkasio/coroutines/timeout.hpp>
 #include <zkasio/error.hpp>
-#include <zkasio/recipe/rethrow_to_caller.hpp>
+#include <zkasio/recipe/errors.hpp>
+#include <zkasio/recipe/one_shot_event.hpp>
 #include <zkasio/recipe/toolbox.hpp>
-#include <zkasio/recipe/wait_as.hpp>
 
 #include <asio/this_coro.hpp>
 

@@ -1,10 +1,10 @@
 #pragma once
 
 #include <zkasio/asio_version.hpp>
-#include <zkasio/membership/persistent_node_state.hpp>
-#include <zkasio/recipe/one_shot_event.hpp>
+#include <zkasio/membership/persistent_node.hpp>
 #include <zkasio/operations.hpp>
 #include <zkasio/recipe/change_event.hpp>
+#include <zkasio/recipe/one_shot_event.hpp>
 
 #include <asio/awaitable.hpp>
 

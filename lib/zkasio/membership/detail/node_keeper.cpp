@@ -2,8 +2,8 @@
 
 #include <zkasio/coroutines/timeout.hpp>
 #include <zkasio/path.hpp>
-#include <zkasio/recipe/log_warning.hpp>
-#include <zkasio/recipe/retry_until_certain.hpp>
+#include <zkasio/recipe/certain.hpp>
+#include <zkasio/recipe/reports.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
 #include <algorithm>

@@ -7,7 +7,7 @@
 #include <zkasio/membership/detail/node_board.hpp>
 #include <zkasio/membership/detail/node_claim.hpp>
 #include <zkasio/membership/detail/node_step.hpp>
-#include <zkasio/membership/persistent_node_options.hpp>
+#include <zkasio/membership/persistent_node.hpp>
 #include <zkasio/session.hpp>
 
 #include <asio/awaitable.hpp>

@@ -6,8 +6,8 @@
 #include <zkasio/error.hpp>
 #include <zkasio/membership/group.hpp>
 #include <zkasio/path.hpp>
-#include <zkasio/recipe/log_warning.hpp>
-#include <zkasio/recipe/rethrow_to_caller.hpp>
+#include <zkasio/recipe/errors.hpp>
+#include <zkasio/recipe/reports.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 #pragma once
 
 #include <zkasio/queues/detail/item_claim.hpp>
+#include <zkasio/recipe/errors.hpp>
 #include <zkasio/recipe/one_shot_event.hpp>
-#include <zkasio/recipe/rethrow_to_caller.hpp>
 
 #include <atomic>
 #include <exception>

@@ -1,9 +1,9 @@
 #include <zkasio/queues/detail/claimer.hpp>
 
 #include <zkasio/error.hpp>
-#include <zkasio/queues/detail/directories.hpp>
-#include <zkasio/recipe/log_warning.hpp>
-#include <zkasio/recipe/retry_until_certain.hpp>
+#include <zkasio/queues/detail/queue_spec.hpp>
+#include <zkasio/recipe/certain.hpp>
+#include <zkasio/recipe/reports.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
 #include <asio/post.hpp>

@@ -8,7 +8,6 @@
 #include <zkasio/queues/detail/item_list.hpp>
 #include <zkasio/queues/detail/later_items.hpp>
 #include <zkasio/queues/detail/queue_spec.hpp>
-#include <zkasio/queues/detail/refused_items.hpp>
 #include <zkasio/recipe/pending.hpp>
 #include <zkasio/recipe/receipts.hpp>
 #include <zkasio/recipe/reports.hpp>

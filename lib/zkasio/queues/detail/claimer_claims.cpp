@@ -3,8 +3,8 @@
 #include <zkasio/queues/detail/claimer.hpp>
 
 #include <zkasio/error.hpp>
-#include <zkasio/queues/detail/directories.hpp>
 #include <zkasio/queues/detail/puts.hpp>
+#include <zkasio/queues/detail/queue_spec.hpp>
 #include <zkasio/recipe/if_exists.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 

@@ -1,12 +1,12 @@
 // Implements work_queue::consume().
 
+#include <zkasio/coroutines/task_scope.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/queues/detail/queue_state.hpp>
 #include <zkasio/queues/work_queue.hpp>
-#include <zkasio/recipe/rethrow_to_caller.hpp>
-#include <zkasio/recipe/retry_until_certain.hpp>
+#include <zkasio/recipe/certain.hpp>
+#include <zkasio/recipe/errors.hpp>
 #include <zkasio/recipe/toolbox.hpp>
-#include <zkasio/coroutines/task_scope.hpp>
 
 #include <asio/error.hpp>
 #include <asio/steady_timer.hpp>

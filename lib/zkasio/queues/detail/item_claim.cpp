@@ -2,13 +2,13 @@
 
 #include <zkasio/error.hpp>
 #include <zkasio/queues/detail/claimer.hpp>
-#include <zkasio/queues/detail/directories.hpp>
 #include <zkasio/queues/detail/item_names.hpp>
+#include <zkasio/queues/detail/queue_spec.hpp>
+#include <zkasio/recipe/certain.hpp>
+#include <zkasio/recipe/errors.hpp>
+#include <zkasio/recipe/one_shot_event.hpp>
 #include <zkasio/recipe/reports.hpp>
-#include <zkasio/recipe/rethrow_to_caller.hpp>
-#include <zkasio/recipe/retry_until_certain.hpp>
 #include <zkasio/recipe/toolbox.hpp>
-#include <zkasio/recipe/wait_as.hpp>
 
 #include <asio/dispatch.hpp>
 #include <asio/post.hpp>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <zkasio/queues/queue_layout.hpp>
+#include <zkasio/queues/work_queue_options.hpp>
 
 #include <cstddef>
 #include <optional>

@@ -1,7 +1,7 @@
 #include <zkasio/queues/detail/later_items.hpp>
 
 #include <zkasio/error.hpp>
-#include <zkasio/queues/detail/directories.hpp>
+#include <zkasio/queues/detail/queue_spec.hpp>
 #include <zkasio/recipe/if_exists.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 

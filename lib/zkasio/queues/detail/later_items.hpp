@@ -2,8 +2,8 @@
 
 #include <zkasio/queues/detail/batch_limit.hpp>
 #include <zkasio/queues/detail/due_clock.hpp>
+#include <zkasio/queues/detail/item_list.hpp>
 #include <zkasio/queues/detail/queue_spec.hpp>
-#include <zkasio/queues/detail/refused_items.hpp>
 #include <zkasio/recipe/receipts.hpp>
 #include <zkasio/session.hpp>
 #include <zkasio/watch.hpp>

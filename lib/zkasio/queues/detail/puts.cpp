@@ -1,12 +1,12 @@
 #include <zkasio/queues/detail/puts.hpp>
 
 #include <zkasio/error.hpp>
-#include <zkasio/queues/detail/directories.hpp>
 #include <zkasio/queues/detail/due_clock.hpp>
+#include <zkasio/queues/detail/queue_spec.hpp>
+#include <zkasio/recipe/errors.hpp>
+#include <zkasio/recipe/one_shot_event.hpp>
 #include <zkasio/recipe/receipts.hpp>
-#include <zkasio/recipe/rethrow_to_caller.hpp>
 #include <zkasio/recipe/toolbox.hpp>
-#include <zkasio/recipe/wait_as.hpp>
 #include <zkasio/session_local.hpp>
 
 #include <asio/dispatch.hpp>

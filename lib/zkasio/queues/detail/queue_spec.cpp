@@ -1,6 +1,7 @@
 #include <zkasio/queues/detail/queue_spec.hpp>
 
 #include <zkasio/error.hpp>
+#include <zkasio/recipe/certain.hpp>
 
 #include <string_view>
 
@@ -32,6 +33,12 @@ queue_spec::queue_spec(std::string p, work_queue_options o)
         throw error(errc::invalid_path, "work_queue", path, "in this layout, all children of the path are items");
     if (claims == items || parent_path(claims) == items)
         throw error(errc::invalid_argument, "work_queue", path, "the lock path is among the items: " + claims);
+}
+
+asio::awaitable<void> create_directories(session on, spec_ptr what) {
+    const create_options how = what->of_directory();
+    for (const std::string* path : {&what->items, &what->claims, &what->later, &what->dead})
+        co_await ensure_created(on, *path, bytes(), how);
 }
 
 }  // namespace zkasio::queue_detail

@@ -6,7 +6,10 @@
 #include <zkasio/queues/detail/item_names.hpp>
 #include <zkasio/queues/detail/item_payload.hpp>
 #include <zkasio/queues/work_queue_options.hpp>
+#include <zkasio/session.hpp>
 #include <zkasio/types.hpp>
+
+#include <asio/awaitable.hpp>
 
 #include <cstddef>
 #include <memory>
@@ -63,5 +66,8 @@ struct queue_spec {
     const std::string items, claims, later, dead, receipts;
 };
 using spec_ptr = std::shared_ptr<const queue_spec>;
+
+/// Creates the directories of a queue unless they exist. @param on patient.
+asio::awaitable<void> create_directories(session on, spec_ptr what);
 
 }  // namespace zkasio::queue_detail

@@ -14,6 +14,13 @@
 
 namespace zkasio::queue_detail {
 
+/// Makes deliveries.
+struct delivery_access {
+    static delivery make(std::shared_ptr<item_claim> claim, std::shared_ptr<const void> open) {
+        return delivery(std::move(claim), std::move(open));
+    }
+};
+
 /// What all copies of a work_queue share.
 struct queue_state {
     queue_state(client c, std::string path, work_queue_options options)

@@ -2,12 +2,12 @@
 
 #include <zkasio/back_off.hpp>
 #include <zkasio/path.hpp>
+#include <zkasio/recipe/certain.hpp>
 #include <zkasio/recipe/if_exists.hpp>
-#include <zkasio/recipe/log_warning.hpp>
+#include <zkasio/recipe/one_shot_event.hpp>
 #include <zkasio/recipe/pending.hpp>
-#include <zkasio/recipe/retry_until_certain.hpp>
+#include <zkasio/recipe/reports.hpp>
 #include <zkasio/recipe/toolbox.hpp>
-#include <zkasio/recipe/wait_as.hpp>
 #include <zkasio/transaction.hpp>
 
 #include <asio/dispatch.hpp>

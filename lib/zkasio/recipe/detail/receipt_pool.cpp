@@ -1,7 +1,7 @@
 #include <zkasio/recipe/detail/receipt_pool.hpp>
 
+#include <zkasio/recipe/one_shot_event.hpp>
 #include <zkasio/recipe/toolbox.hpp>
-#include <zkasio/recipe/wait_as.hpp>
 
 #include <algorithm>
 #include <deque>

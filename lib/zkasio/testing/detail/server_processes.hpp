@@ -1,7 +1,7 @@
 #pragma once
 
 #include <zkasio/testing/detail/peer_network.hpp>
-#include <zkasio/testing/server_options.hpp>
+#include <zkasio/testing/ensemble.hpp>
 
 #include <atomic>
 #include <chrono>

@@ -2,16 +2,17 @@
 
 #include <zkasio/client_observer.hpp>
 #include <zkasio/clock.hpp>
+#include <zkasio/locks/detail/acquire_request.hpp>
 #include <zkasio/locks/detail/cohort/cohort_place.hpp>
-#include <zkasio/locks/detail/cohort/process_mutex.hpp>
 #include <zkasio/locks/detail/cohort/tenure_rules.hpp>
-#include <zkasio/locks/detail/lock_spec.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/session.hpp>
 #include <zkasio/session_local.hpp>
 
 #include <asio/any_io_executor.hpp>
 #include <asio/steady_timer.hpp>
+
+#include <unistd.h>
 
 #include <atomic>
 #include <cstddef>
@@ -26,6 +27,22 @@
 #include <vector>
 
 namespace zkasio::lock_detail {
+
+/// A mutex for which a child process does not wait: a thread of its parent may have had it at the fork, and no thread
+/// of the child will ever release it.
+class process_mutex {
+public:
+    /// Owns nothing in a child process, if a thread of the parent had the mutex: what it guards is then not to be used.
+    std::unique_lock<std::mutex> lock() const {
+        std::unique_lock<std::mutex> mine(mutex_, std::try_to_lock);
+        if (!mine && made_in_ == ::getpid()) mine.lock();
+        return mine;
+    }
+
+private:
+    mutable std::mutex mutex_;
+    const pid_t made_in_ = ::getpid();
+};
 
 class cohort_turn;
 using cohort_turn_ptr = std::shared_ptr<cohort_turn>;

@@ -5,7 +5,7 @@
 #include <zkasio/error.hpp>
 #include <zkasio/locks/detail/cohort/cohort_turn.hpp>
 #include <zkasio/locks/detail/lock_reports.hpp>
-#include <zkasio/recipe/rethrow_to_caller.hpp>
+#include <zkasio/recipe/errors.hpp>
 
 #include <asio/dispatch.hpp>
 

@@ -1,7 +1,7 @@
 #include <zkasio/locks/detail/cohort/cohort_place.hpp>
 
+#include <zkasio/locks/detail/acquire.hpp>
 #include <zkasio/locks/detail/cohort/cohort.hpp>
-#include <zkasio/locks/detail/finish_acquire.hpp>
 #include <zkasio/locks/detail/queue/lock_queue.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 

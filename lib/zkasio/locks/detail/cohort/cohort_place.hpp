@@ -5,7 +5,7 @@
 #include <zkasio/locks/detail/cohort/place_user.hpp>
 #include <zkasio/locks/detail/cohort/tenure_rules.hpp>
 #include <zkasio/locks/detail/queue_claim.hpp>
-#include <zkasio/locks/if_contended.hpp>
+#include <zkasio/locks/lockable.hpp>
 
 #include <asio/any_io_executor.hpp>
 #include <asio/awaitable.hpp>

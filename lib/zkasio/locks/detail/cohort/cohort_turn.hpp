@@ -3,9 +3,9 @@
 #include <zkasio/clock.hpp>
 #include <zkasio/locks/detail/cohort/cohort_place.hpp>
 #include <zkasio/locks/detail/running_bodies.hpp>
-#include <zkasio/locks/if_contended.hpp>
 #include <zkasio/locks/lock_claim.hpp>
 #include <zkasio/locks/lock_guard.hpp>
+#include <zkasio/locks/lockable.hpp>
 #include <zkasio/session.hpp>
 
 #include <asio/any_io_executor.hpp>

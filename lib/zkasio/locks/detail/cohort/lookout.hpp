@@ -2,7 +2,7 @@
 
 #include <zkasio/back_off.hpp>
 #include <zkasio/clock.hpp>
-#include <zkasio/locks/detail/lock_spec.hpp>
+#include <zkasio/locks/detail/acquire_request.hpp>
 #include <zkasio/locks/detail/revocation_watch.hpp>
 #include <zkasio/locks/lock_claim.hpp>
 #include <zkasio/recipe/pending.hpp>

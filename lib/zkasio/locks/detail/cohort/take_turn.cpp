@@ -5,7 +5,6 @@
 #include <zkasio/locks/lock_guard.hpp>
 #include <zkasio/recipe/one_shot_event.hpp>
 #include <zkasio/recipe/toolbox.hpp>
-#include <zkasio/recipe/wait_as.hpp>
 
 #include <asio/dispatch.hpp>
 

@@ -3,7 +3,7 @@
 #include <zkasio/client.hpp>
 #include <zkasio/locks/acquire_options.hpp>
 #include <zkasio/locks/detail/cohort/cohort.hpp>
-#include <zkasio/locks/if_contended.hpp>
+#include <zkasio/locks/lockable.hpp>
 
 #include <asio/awaitable.hpp>
 

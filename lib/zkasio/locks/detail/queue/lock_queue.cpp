@@ -3,7 +3,7 @@
 #include <zkasio/locks/detail/lock_reports.hpp>
 #include <zkasio/locks/lock_claim.hpp>
 #include <zkasio/path.hpp>
-#include <zkasio/recipe/fresh_copy_of.hpp>
+#include <zkasio/recipe/errors.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
 #include <asio/post.hpp>

@@ -3,7 +3,7 @@
 #include <zkasio/locks/detail/queue/lock_queue.hpp>
 #include <zkasio/locks/detail/queue/server_answers.hpp>
 #include <zkasio/locks/detail/when_lost.hpp>
-#include <zkasio/recipe/fresh_copy_of.hpp>
+#include <zkasio/recipe/errors.hpp>
 
 #include <asio/post.hpp>
 

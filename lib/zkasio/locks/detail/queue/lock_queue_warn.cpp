@@ -2,7 +2,7 @@
 
 #include <zkasio/locks/detail/lock_reports.hpp>
 #include <zkasio/locks/detail/queue/lock_queue.hpp>
-#include <zkasio/recipe/log_warning.hpp>
+#include <zkasio/recipe/reports.hpp>
 
 #include <chrono>
 #include <optional>

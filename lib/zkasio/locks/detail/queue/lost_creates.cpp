@@ -2,7 +2,7 @@
 
 #include <zkasio/locks/detail/queue/lock_queue.hpp>
 #include <zkasio/path.hpp>
-#include <zkasio/recipe/fresh_copy_of.hpp>
+#include <zkasio/recipe/errors.hpp>
 
 #include <asio/post.hpp>
 #include <asio/use_awaitable.hpp>

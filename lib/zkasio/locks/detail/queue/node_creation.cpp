@@ -4,7 +4,7 @@
 #include <zkasio/locks/detail/queue/lock_queue.hpp>
 #include <zkasio/locks/detail/queue/server_answers.hpp>
 #include <zkasio/path.hpp>
-#include <zkasio/recipe/fresh_copy_of.hpp>
+#include <zkasio/recipe/errors.hpp>
 
 #include <algorithm>
 #include <iterator>

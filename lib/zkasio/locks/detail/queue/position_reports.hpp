@@ -1,7 +1,7 @@
 #pragma once
 
 #include <zkasio/locks/detail/queue/contender.hpp>
-#include <zkasio/locks/detail/queue/queue_key.hpp>
+#include <zkasio/locks/detail/queue/queue_names.hpp>
 #include <zkasio/locks/detail/queue/queue_order.hpp>
 
 #include <map>

@@ -3,11 +3,24 @@
 #include <zkasio/lock_kind.hpp>
 #include <zkasio/locks/name_scheme.hpp>
 
+#include <compare>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+namespace zkasio::lock_detail {
+
+/// The place of a contender of this session in the queue of a lock: keys order as the contenders do.
+struct queue_key {
+    std::int64_t number = 0;  ///< the sequence number, without its wrap-around
+    lock_kind kind = lock_kind::exclusive;
+    std::uint32_t id = 0;  ///< distinguishes contenders of this session with the same number
+    friend auto operator<=>(const queue_key&, const queue_key&) = default;
+};
+
+}  // namespace zkasio::lock_detail
 
 /// The meaning of the names in a lock's directory. No input, no output, no waiting.
 namespace zkasio::lock_detail {

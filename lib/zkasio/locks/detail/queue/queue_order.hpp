@@ -1,6 +1,5 @@
 #pragma once
 
-#include <zkasio/locks/detail/queue/queue_key.hpp>
 #include <zkasio/locks/detail/queue/queue_names.hpp>
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <zkasio/testing/detail/sim/sim_tree.hpp>
-#include <zkasio/testing/traffic.hpp>
+#include <zkasio/testing/fake_ensemble.hpp>
 
 #include <zkasio/detail/connection/link.hpp>
 

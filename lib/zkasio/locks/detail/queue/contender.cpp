@@ -1,4 +1,4 @@
-#include <zkasio/locks/detail/queue/contender_stage.hpp>
+#include <zkasio/locks/detail/queue/contender.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <zkasio/asio_version.hpp>
+#include <zkasio/error.hpp>
 #include <zkasio/export.hpp>
 
 #include <asio/awaitable.hpp>
@@ -12,6 +13,16 @@
 #include <utility>
 
 namespace zkasio {
+
+/// The exception for one of several callers that fail for the same reason: their threads should not share one exception
+/// object. An exception that is no std::system_error and no std::bad_alloc is not copied. Null for null. For writers of
+/// recipes.
+ZKASIO_EXPORT std::exception_ptr fresh_copy_of(const std::exception_ptr& failed);
+
+/// Whether a write has failed because its session is over, and was certainly not applied: then the caller can make the
+/// write in the next session, without making it twice. False for an error with error::outcome_unknown(). For writers of
+/// recipes.
+ZKASIO_EXPORT bool is_for_next_session(const error& failed) noexcept;
 
 /// Throws to a caller what has ended a task that serves several callers: an exception of its own for each, as they may
 /// be on different threads. Only the client's close cancels such a task: a cancellation becomes errc::client_closed.

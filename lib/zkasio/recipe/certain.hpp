@@ -2,12 +2,16 @@
 
 #include <zkasio/asio_version.hpp>
 #include <zkasio/back_off.hpp>
+#include <zkasio/bytes.hpp>
 #include <zkasio/coroutines/kept_body.hpp>
+#include <zkasio/create_options.hpp>
 #include <zkasio/export.hpp>
+#include <zkasio/session.hpp>
 
 #include <asio/awaitable.hpp>
 
 #include <functional>
+#include <string>
 #include <utility>
 
 namespace zkasio {
@@ -29,5 +33,16 @@ template <class Operation>
 asio::awaitable<detail::body_value<Operation>> retry_until_certain(back_off pauses, Operation&& operation) {
     return detail::run_kept(std::forward<Operation>(operation), &detail::run_until_certain, std::move(pauses));
 }
+
+/// Creates the node unless there is one, whichever client has created it. The request is repeated until its outcome is
+/// certain. For writers of recipes.
+/// *Completes when* the node has been created, by this call or before.
+/// *Fails with* the errors of operations::create_unless_exists() that are not condition::retryable, and with one with
+/// error::hung_up() when no attempt has created the node.
+/// error::outcome_unknown() tells whether one of the attempts may have created the node.
+/// *Cancellation*: see error::outcome_unknown().
+/// @param on patient, see session::patient().
+ZKASIO_EXPORT asio::awaitable<void> ensure_created(session on, std::string path, bytes data = bytes(),
+                                                   create_options how = create_options());
 
 }  // namespace zkasio

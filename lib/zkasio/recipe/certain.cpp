@@ -1,13 +1,26 @@
-#include <zkasio/recipe/ensure_created.hpp>
+#include <zkasio/recipe/certain.hpp>
 
 #include <zkasio/error.hpp>
-#include <zkasio/recipe/retry_until_certain.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
 #include <optional>
 #include <system_error>
 
 namespace zkasio {
+
+asio::awaitable<void> detail::run_until_certain(std::function<asio::awaitable<void>()> operation, back_off pauses) {
+    if (!operation) throw error(errc::invalid_argument, "retry_until_certain", {}, "the operation is empty");
+    for (;;) {
+        try {
+            co_await operation();
+            co_return;
+        } catch (const error& e) {
+            if (e.code() != condition::retryable || e.hung_up()) throw;
+        }
+        co_await pauses.pause();
+    }
+}
+
 namespace {
 
 // Looks for the node after all requests that were sent before.

@@ -1,13 +1,17 @@
 #pragma once
 
 #include <zkasio/client.hpp>
+#include <zkasio/clock.hpp>
 #include <zkasio/locks/acquire_options.hpp>
+#include <zkasio/locks/detail/acquire_request.hpp>
 #include <zkasio/locks/lock_claim.hpp>
 #include <zkasio/locks/lock_guard.hpp>
+#include <zkasio/locks/lockable.hpp>
 #include <zkasio/session.hpp>
 
 #include <asio/awaitable.hpp>
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -48,5 +52,45 @@ asio::awaitable<std::optional<lock_guard>> errors_as_acquire(asio::awaitable<std
 
 /// The guard of an attempt that never ends without one.
 asio::awaitable<lock_guard> require_guard(asio::awaitable<std::optional<lock_guard>> attempt);
+
+/// Queues for the lock and waits for its turn. Null if the contender is not the first and was asked not to wait.
+///
+/// The algorithm is ZooKeeper's lock recipe as Curator runs it (StandardLockInternalsDriver): a contender watches only
+/// its immediate predecessor (a reader: the last writer ahead). lock_queue adds: contenders of one session share
+/// listings and watches, and need none to hand over the lock to each other.
+///
+/// *Fails with* the errors of operations; errc::session_expired if the session ends during the wait.
+/// *Cancellation*: leaves no node and no watch behind.
+/// @tparam Result a pointer to the lock_claim, a lock_guard, or an optional lock_guard: converting the result in a
+/// further coroutine would cost memory for each waiting acquire.
+template <class Result>
+asio::awaitable<Result> contend(client zk, acquire_request what);
+
+/// Like contend(zk, what), for the owner and with the position observer of `how`, if `how` names them.
+template <class Result>
+asio::awaitable<Result> contend(client zk, acquire_request what, acquire_options how);
+
+/// The time limit of a try_acquire_for() or a try_acquire_until().
+class time_limit {
+public:
+    /// Counts from now. A negative `duration` is refused by acquire_within(), not by this function.
+    static time_limit after(std::chrono::nanoseconds duration) noexcept;
+    static time_limit at(boot_clock::time_point end) noexcept { return time_limit(end, false); }
+
+    boot_clock::time_point end() const noexcept { return end_; }
+    bool negative() const noexcept { return negative_; }
+
+private:
+    time_limit(boot_clock::time_point end, bool negative) noexcept : end_(end), negative_(negative) {}
+    boot_clock::time_point end_;
+    bool negative_;
+};
+
+/// Implements lockable::try_acquire_for() and try_acquire_until(). Runs `attempt`, which waits, and cancels it at the
+/// limit. If the limit has passed already, runs an attempt that does not wait.
+/// @param single runs instead of `attempt` if the limit has passed already; does not go on in another session.
+asio::awaitable<std::optional<lock_guard>> acquire_within(client zk, std::string operation, std::string path,
+                                                          time_limit limit, lock_attempt attempt,
+                                                          lock_attempt single);
 
 }  // namespace zkasio::lock_detail

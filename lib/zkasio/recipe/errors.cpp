@@ -1,9 +1,30 @@
-#include <zkasio/recipe/rethrow_to_caller.hpp>
+#include <zkasio/recipe/errors.hpp>
 
 #include <zkasio/error.hpp>
-#include <zkasio/recipe/fresh_copy_of.hpp>
+
+#include <new>
+#include <system_error>
 
 namespace zkasio {
+
+std::exception_ptr fresh_copy_of(const std::exception_ptr& failed) {
+    if (!failed) return nullptr;
+    try {
+        std::rethrow_exception(failed);
+    } catch (const error& e) {
+        return std::make_exception_ptr(error(e));
+    } catch (const std::system_error& e) {
+        return std::make_exception_ptr(std::system_error(e));
+    } catch (const std::bad_alloc&) {
+        return std::make_exception_ptr(std::bad_alloc());
+    } catch (...) {
+        return failed;
+    }
+}
+
+bool is_for_next_session(const error& failed) noexcept {
+    return failed.code() == errc::session_expired && !failed.outcome_unknown();
+}
 
 void rethrow_to_caller(const std::exception_ptr& why, std::string_view operation, std::string_view path) {
     try {

@@ -1,0 +1,222 @@
+#include <zkasio/locks/detail/acquire.hpp>
+
+#include <zkasio/coroutines/timeout.hpp>
+#include <zkasio/error.hpp>
+#include <zkasio/locks/detail/queue_claim.hpp>
+#include <zkasio/locks/lock_guard.hpp>
+#include <zkasio/recipe/certain.hpp>
+#include <zkasio/recipe/errors.hpp>
+#include <zkasio/recipe/one_shot_event.hpp>
+#include <zkasio/recipe/toolbox.hpp>
+
+#include <asio/error.hpp>
+#include <asio/this_coro.hpp>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+namespace zkasio::lock_detail {
+
+void refuse_owner(const acquire_options& how, const std::string& path, std::string_view why) {
+    if (how.owner()) throw error(errc::invalid_argument, "acquire", path, why);
+}
+
+void refuse_data(const acquire_options& how, const std::string& path, std::string_view why) {
+    if (how.data()) throw error(errc::invalid_argument, "acquire", path, why);
+}
+
+asio::awaitable<bool> wait_until_covered(std::shared_ptr<lock_claim> claim) {
+    if (claim->hold().held()) co_return true;
+    try {
+        co_await claim->hold().confirmed();
+        co_return true;
+    } catch (const error& e) {
+        if (e.code() != errc::lock_lost) throw;
+    }
+    if (!claim->on().over()) co_return false;
+    const std::error_code why = co_await claim->on().ended();
+    throw error(why, "acquire", claim->paths().front());
+}
+
+asio::awaitable<void> acquire_in_session(session on, std::string path,
+                                         std::function<asio::awaitable<void>()> acquire) {
+    std::function<asio::awaitable<void>()> attempt = [&]() -> asio::awaitable<void> {
+        if (on.over()) {
+            const std::error_code why = co_await on.ended();
+            throw error(why, "acquire", path);
+        }
+        co_await acquire();
+    };
+    co_await retry_until_certain(toolbox(on).make_back_off(), attempt);
+}
+
+std::optional<lock_guard> to_guard(std::shared_ptr<lock_claim> claim, const client& zk) {
+    std::optional<lock_guard> guard;
+    if (claim) guard.emplace(std::move(claim), zk.keep_open());
+    return guard;
+}
+
+void rethrow_as_acquire(const std::string& path) {
+    try {
+        throw;
+    } catch (const error& e) {
+        if (e.code() == condition::cancelled) throw error(asio::error::operation_aborted, "acquire", path);
+        if (e.code() == condition::session_ended || e.code() == condition::retryable)
+            throw error(e.code(), "acquire", path, e.hint());
+        rethrow_request_as("acquire", path);
+    } catch (const std::system_error& e) {
+        if (e.code() != condition::cancelled) throw;
+        throw error(asio::error::operation_aborted, "acquire", path);
+    }
+}
+
+asio::awaitable<std::optional<lock_guard>> errors_as_acquire(asio::awaitable<std::optional<lock_guard>> attempt,
+                                                             std::string path) {
+    try {
+        co_return co_await std::move(attempt);
+    } catch (...) {
+        rethrow_as_acquire(path);
+    }
+}
+
+asio::awaitable<lock_guard> require_guard(asio::awaitable<std::optional<lock_guard>> attempt) {
+    std::optional<lock_guard> guard = co_await std::move(attempt);
+    if (!guard)
+        throw error(
+            errc::invalid_argument, "acquire", {},
+            "this kind of lock (lockable::attempts) has ended an attempt without a guard, although it was to wait");
+    co_return std::move(*guard);
+}
+
+namespace {
+
+using claim_ptr = std::shared_ptr<lock_claim>;
+using maybe_guard = std::optional<lock_guard>;
+
+template <class Result>
+Result as(const client& zk, claim_ptr claim) {
+    if constexpr (std::is_same_v<Result, maybe_guard>)
+        return to_guard(std::move(claim), zk);
+    else if constexpr (std::is_same_v<Result, lock_guard>)
+        return lock_guard(std::move(claim), zk.keep_open());
+    else
+        return claim;
+}
+
+template <class Result>
+asio::awaitable<Result> contend_as(client zk, acquire_request what, lock_owner owner) {
+    const std::string key = zk.options().servers() + ' ' + what.spec->names.exclusive() + ' ' + what.spec->directory;
+    const std::string& path = what.spec->directory;
+    std::function<asio::awaitable<claim_ptr>()> acquire = [&] { return contend<claim_ptr>(zk, what); };
+    if (what.when_contended == if_contended::give_up)
+        co_return as<Result>(zk, co_await owner.try_acquire(zk, key, path, what.kind, acquire));
+    co_return as<Result>(zk, co_await owner.acquire(zk, key, path, what.kind, acquire));
+}
+
+// Empty if the lock was moved from.
+std::string directory_of(const acquire_request& what) { return what.spec ? what.spec->directory : std::string(); }
+
+// A waiting acquire keeps the frame of contend() in memory. So code that runs only before or after the wait has its own
+// functions, whose frames are gone during the wait.
+
+std::shared_ptr<queue_claim> place_now(const client& zk, const acquire_request& what, const queue_claim* lost,
+                                       const asio::any_io_executor& from) {
+    acquire_request asked = what;
+    if (asked.observed)
+        asked.observed = std::make_shared<observation>(what.observed->tell);  // an earlier attempt's has ended
+    return std::make_shared<queue_claim>(lost ? lost->on() : zk.session_now(), std::move(asked), from);
+}
+
+asio::awaitable<void> connected(const client& zk, const acquire_request& what) {
+    return toolbox(zk).connected("acquire", directory_of(what));
+}
+
+// The frame of take_place() has to be small, too: Asio gives its memory to the next coroutine, which may wait long.
+// @param lost the claim of an earlier attempt; null: this is the first. A later attempt stays in the same session, and
+// needs no connection to begin: the create waits for one as long as the session lives.
+asio::awaitable<std::shared_ptr<queue_claim>> take_place(const client& zk, const acquire_request& what,
+                                                         const queue_claim* lost) {
+    if (!lost && zk.state() != session_state::connected) co_await connected(zk, what);
+    const asio::any_io_executor from = co_await asio::this_coro::executor;
+    co_return place_now(zk, what, lost, from);
+}
+
+template <class Result>
+Result outcome(const client& zk, const std::shared_ptr<queue_claim>& claim) {
+    return as<Result>(zk, claim->granted() ? claim : nullptr);
+}
+
+}  // namespace
+
+template <class Result>
+asio::awaitable<Result> contend(client zk, acquire_request what) {
+    std::shared_ptr<queue_claim> claim;
+    for (;;) {
+        claim = co_await take_place(zk, what, claim.get());
+        try {
+            co_await claim->decided();
+        } catch (...) {
+            rethrow_as("acquire", what.spec->directory);
+        }
+        bool over = !claim->granted() || claim->hold().held();
+        if (!over) over = co_await wait_until_covered(claim);
+        if (over) co_return outcome<Result>(zk, claim);
+        claim->give_up();
+    }
+}
+
+template <class Result>
+asio::awaitable<Result> contend(client zk, acquire_request what, acquire_options how) {
+    if (how.on_position()) what.observed = std::make_shared<observation>(how.on_position());
+    what.spec = with_data(std::move(what.spec), how.data());
+    if (how.owner() && what.spec) return contend_as<Result>(std::move(zk), std::move(what), *how.owner());
+    return contend<Result>(std::move(zk), std::move(what));
+}
+
+template asio::awaitable<claim_ptr> contend(client, acquire_request, acquire_options);
+template asio::awaitable<lock_guard> contend(client, acquire_request, acquire_options);
+template asio::awaitable<maybe_guard> contend(client, acquire_request, acquire_options);
+
+time_limit time_limit::after(std::chrono::nanoseconds duration) noexcept {
+    if (duration < std::chrono::nanoseconds::zero()) return {boot_clock::now(), true};
+    return {boot_clock::after(duration), false};
+}
+
+asio::awaitable<std::optional<lock_guard>> acquire_within(client zk, std::string operation, std::string path,
+                                                          time_limit limit, lock_attempt attempt, lock_attempt single) {
+    if (limit.negative()) throw error(errc::invalid_argument, operation, path, "a time limit is not negative");
+    if (limit.end() <= boot_clock::now()) {
+        const session_state now = zk.state();
+        if (now == session_state::connecting || now == session_state::suspended) {
+            co_await yield_turn();
+            throw error(errc::not_connected, operation, path,
+                        "there is no connection to " + zk.options().servers() + ", and no time to wait for one");
+        }
+        const lock_attempt& now_or_never = single ? single : attempt;
+        co_return co_await now_or_never(if_contended::give_up);
+    }
+    std::optional<lock_guard> guard;
+    bool had_connection = false;
+    std::string why = "no connection to " + zk.options().servers() + " within the time limit";
+    std::function<asio::awaitable<void>()> body = [&]() -> asio::awaitable<void> {
+        try {
+            co_await toolbox(zk).connected(operation, path);
+        } catch (const error& e) {
+            if (!e.hint().empty()) why = e.hint();
+            throw;
+        }
+        had_connection = true;
+        guard = co_await attempt(if_contended::wait);
+    };
+    co_await run_with_deadline(limit.end(), std::move(body));
+    // A very short limit may pass before connected() has returned, even with a connection: so the state is asked, too.
+    if (!guard && !had_connection && zk.state() != session_state::connected)
+        throw error(errc::not_connected, operation, path, why);
+    co_return guard;
+}
+
+}  // namespace zkasio::lock_detail
