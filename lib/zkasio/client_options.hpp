@@ -103,7 +103,7 @@ public:
     /// How many bytes a session's ephemeral nodes may have together, their paths and 4 each (1 MiB: some 10 000 nodes).
     /// Servers remove all in one transaction, and do not start again with one above twice their jute.maxbuffer (1 MiB).
     /// From 256 kB on a warning is logged. Contenders of locks beyond three quarters of the budget wait, without a node
-    /// and in order, unless no other contender of this session waits for the same lock; see also work_queue::receive(). Any
+    /// and in order, unless no other one of this session waits for the same lock; see also work_queue::receive(). Any
     /// other create beyond the budget fails with errc::too_many_ephemerals; and so does a contender when none of these
     /// nodes can go without a release by this session (what it holds, and what waits behind that): it would wait for
     /// itself. This error is not condition::retryable: mostly only this process can make room. A session of resume()

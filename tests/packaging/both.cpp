@@ -14,7 +14,7 @@
 #include <mutex>
 #include <thread>
 
-// Begins as the one of c_library.hpp.
+// Begins as the one of c_conversions.hpp.
 extern "C" {
 struct zkasio_c_library_1 {
     std::mutex mutex;

@@ -30,14 +30,18 @@ class Grant:
     """One round under a lock, of one process."""
 
     __slots__ = ("process", "operation", "locks", "kind", "wanted", "got", "until", "sampled", "let", "lost", "ended",
-                 "token", "paths", "let_held", "cancelled", "margin")
+                 "token", "tokens", "paths", "let_held", "cancelled", "margin")
 
     def __init__(self, process, operation, locks, kind, wanted):
         self.process, self.operation, self.locks, self.kind, self.wanted = process, operation, locks, kind, wanted
         self.got = self.until = self.sampled = self.let = self.lost = self.ended = None
-        self.token, self.paths = (0, 0), ()
+        self.token, self.tokens, self.paths = (0, 0), {}, ()
         self.let_held = self.cancelled = False
         self.margin = 0
+
+    def token_at(self, lock):
+        """Of several locks, each has a token of its own."""
+        return self.tokens.get(lock, self.token)
 
     def __str__(self):
         return (f"{self.process} #{self.operation} {','.join(self.locks)} {self.kind} "
@@ -100,6 +104,9 @@ class Run:
             grant.got = grant.sampled = when
             grant.token, grant.until = (int(rest[0]), int(rest[1])), int(rest[2])
             grant.paths = tuple(rest[3].split(",")) if len(rest) > 3 else ()
+            if len(rest) > 4:
+                each = (tuple(map(int, token.split("."))) for token in rest[4].split(","))
+                grant.tokens = dict(zip(grant.locks, each, strict=True))
             if grant.kind == "slot":  # each number is a lock
                 grant.locks, grant.kind = grant.paths, "x"
         elif verb == "lease":
@@ -315,7 +322,7 @@ class Judge:
                 if g.kind != "x" or g.process.startswith("peer-"):
                     continue
                 count += 1
-                if last and g.token <= last.token:
+                if last and g.token_at(lock) <= last.token_at(lock):
                     self.broken(f"{lock}: the token does not rise: {last}, then {g}")
                 last = g
         return "tokens rise: grants to one owner", count
@@ -332,7 +339,7 @@ class Judge:
         for record, done in by_record.items():
             done.sort(key=lambda d: d[0])
             for before, after in zip(done, done[1:]):
-                if after[2].token < before[2].token:
+                if after[2].token_at(record) < before[2].token_at(record):
                     self.broken(f"{record}: a former owner's commit was applied: {after[2]} after {before[2]}")
                 if after[1] <= before[1]:
                     self.broken(f"{record}: two commits are one write: {after[2]} and {before[2]}")

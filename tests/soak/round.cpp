@@ -28,11 +28,15 @@ void round::failed() { note("failed", std::current_exception() ? outcome_of_fail
 void round::granted(const zkasio::lock_guard& guard) {
     std::string paths;
     for (const std::string& p : guard.paths()) paths += (paths.empty() ? "" : ",") + p;
+    std::string tokens;  // of several locks, each has its own
+    if (lock_.find(',') != lock_.npos)
+        for (const zkasio::fencing_token& t : guard.tokens())
+            tokens += (tokens.empty() ? " " : ",") + std::to_string(t.value()) + '.' + std::to_string(t.turn());
     const auto now = zkasio::boot_clock::now();  // first, as in watch_leases()
     const auto until = guard.held() ? guard.held_until() : zkasio::boot_clock::time_point();
     w_.log.note(now, "got " + std::to_string(operation_) + " " + std::to_string(guard.token().value()) + " " +
                          std::to_string(guard.token().turn()) + " " +
-                         std::to_string(until.time_since_epoch().count()) + " " + paths);
+                         std::to_string(until.time_since_epoch().count()) + " " + paths + tokens);
     w_.held[operation_] = &guard;
 }
 

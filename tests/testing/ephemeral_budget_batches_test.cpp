@@ -269,7 +269,7 @@ TEST_CASE("ephemeral budget: transactions fail where there is no room for a sing
     e.run(play);
 }
 
-TEST_CASE("ephemeral budget: locks and permits of one acquire are had together, or none, and the error names the node") {
+TEST_CASE("ephemeral budget: locks and permits of one acquire are had together, and errors name the node") {
     fake_ensemble e;
     const client zk = e.client(with_budget(1000));
     auto play = [&]() -> asio::awaitable<void> {

@@ -4,6 +4,8 @@
 #include "support/test_client.hpp"
 #include "testing/steps.hpp"
 
+#include <zkasio/coroutines/result.hpp>
+#include <zkasio/coroutines/timeout.hpp>
 #include <zkasio/election/candidate.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/locks/cohort_mutex.hpp>
@@ -265,6 +267,31 @@ TEST_CASE("ephemeral budget: who has stood waits for room in the next session", 
         };
         e.run(body);
     }
+}
+
+TEST_CASE("ephemeral budget: a candidate or a member that has never stood fails, and does not wait for room") {
+    fake_ensemble e;
+    const client zk = e.client(with_budget(1000));
+    auto body = [&]() -> asio::awaitable<void> {
+        create_options ephemeral;
+        ephemeral.mode(create_mode::ephemeral);
+        std::error_code full;
+        for (int i = 0; !full; ++i) {
+            const auto made = co_await as_result(zk.create("/held-" + std::to_string(i), "", ephemeral));
+            if (!made.has_value()) full = made.error().code();
+        }
+        CHECK(full == errc::too_many_ephemerals);
+        const candidate stands(zk, "/elections/one");
+        auto lead = [](const leadership&) -> asio::awaitable<void> { co_return; };
+        const auto ended = co_await as_result(timeout(1min, stands.run(lead)));
+        REQUIRE_FALSE(ended.has_value());
+        CHECK(ended.error().code() == errc::too_many_ephemerals);
+        const auto joined = co_await as_result(timeout(1min, group(zk, "/groups/g").join("me")));
+        REQUIRE_FALSE(joined.has_value());
+        CHECK(joined.error().code() == errc::too_many_ephemerals);
+        co_await zk.close();
+    };
+    e.run(body);
 }
 
 TEST_CASE("ephemeral budget: idle places of cohorts leave half of it to others") {

@@ -213,7 +213,6 @@ using nlohmann::ordered_json;
 [[noreturn]] void refuse_spec(std::string_view why) { throw error(errc::invalid_argument, "uri_spec", {}, why); }
 
 std::string_view trimmed(std::string_view text) {
-    constexpr std::string_view white_space = " \t\r\n";
     const std::size_t begin = text.find_first_not_of(white_space);
     if (begin == std::string_view::npos) return {};
     return text.substr(begin, text.find_last_not_of(white_space) + 1 - begin);

@@ -9,6 +9,7 @@
 #include <asio/any_io_executor.hpp>
 #include <asio/awaitable.hpp>
 
+#include <concepts>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -35,9 +36,9 @@ namespace zkasio {
 /// smaller token, so that a receiver that compares with token() refuses it.
 ///
 /// Cost at the servers: that of each lock. Locks that are held while others are waited for count in
-/// client_options::ephemeral_budget(): n multi_mutexes of k locks that acquire at the same time need room for k n nodes.
-/// With less, acquire() fails with errc::too_many_ephemerals, or, beside other clients that do the same, waits as for a
-/// lock.
+/// client_options::ephemeral_budget(): n multi_mutexes of k locks that acquire at the same time need room for k n
+/// nodes. With less, acquire() fails with errc::too_many_ephemerals, or, beside other clients that do the same, waits
+/// as for a lock.
 ///
 /// path() lists the paths of all locks, in order, separated by commas: for messages. acquire_options::on_position()
 /// tells nothing. acquire() fails with the error of the first lock that fails; with errc::invalid_argument when there
@@ -59,8 +60,10 @@ public:
     multi_mutex& add(Lock lock, How... how) {
         if constexpr (std::is_base_of_v<lockable, Lock> && std::is_constructible_v<acquire_options, How...>)
             return insert({std::make_shared<const Lock>(std::move(lock)), acquire_options(std::move(how)...)});
-        else if constexpr (requires { add(lock.request(how...)); })
+        else if constexpr (requires { { lock.request(how...) } -> std::derived_from<lockable>; })
             return add(lock.request(how...));
+        else if constexpr (requires { { lock.as(how...) } -> std::derived_from<lockable>; })
+            return add(lock.as(how...));
         else
             return insert_other(
                 lock.path(), [lock, how...] { return lock.acquire(how...); },
@@ -73,7 +76,7 @@ public:
     /// Adds, as a reader, a lock that has `acquire_shared()` and `try_acquire_shared()`.
     template <class Lock>
     multi_mutex& add_shared(Lock lock) {
-        if constexpr (requires { add(lock.readers()); })
+        if constexpr (requires { { lock.readers() } -> std::derived_from<lockable>; })
             return add(lock.readers());
         else
             return insert_other(

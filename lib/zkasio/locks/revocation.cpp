@@ -67,7 +67,7 @@ asio::awaitable<void> revoke(client zk, std::string path, holder_data data) {
             } catch (const error& e) {
                 if (e.code() != errc::session_expired) throw;
             }
-            if (!written) co_await pauses.pause();
+            if (!written) co_await pauses.pause("revoke", path);
         }
     } catch (const error& e) {
         if (e.code() != zk_errc::no_node) rethrow_request_as("revoke", path);

@@ -147,11 +147,12 @@ public:
     /// Calls `f`, in a later turn, when room_for_contender() may say something else than contender_room::later: of
     /// several for one directory, in the order of the calls. The end of the session drops `f`.
     void when_room_changes(std::string directory, std::size_t path_bytes, std::function<void()> f) const;
-    /// How many claims, nodes of so many bytes in `directory` that their holders give back one after another or that are
-    /// kept although nobody needs them, fit at once. Claims behind the first one of this session there have half of the budget. 0: room will come, see
-    /// when_room_is_released(). Also 1 where none fits and none of this session's nodes will go: the create is refused.
+    /// How many claims, nodes of so many bytes in `directory` that their holders give back one after another, or keep
+    /// although nobody needs them, fit at once. Claims behind the first one of this session there have half of the
+    /// budget. 0: room will come, see when_room_is_released(). Also 1 where none fits and none of this session's nodes
+    /// will go: the create is refused.
     std::size_t room_for_claims(const std::string& directory, std::size_t path_bytes) const;
-    /// Calls `f` once, in a later turn, when a node of this session has gone. The end of the session drops `f`.
+    /// Calls `f` once, in a later turn, when a node of this session may have gone. The end of the session drops `f`.
     void when_room_is_released(std::function<void()> f) const;
     /// The contender with this node has the lock.
     void now_holds(const std::string& path) const;

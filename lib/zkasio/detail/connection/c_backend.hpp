@@ -32,7 +32,7 @@ namespace zkasio::detail {
 
 class c_backend;
 
-/// One at a time in the process, see c_library.hpp. `current` tells a callback, which carries no context but the
+/// One at a time in the process, see c_conversions.hpp. `current` tells a callback, which carries no context but the
 /// operation's id, to which backend it belongs.
 ///
 /// The listener is never called while a library_call exists: the listener may call the library again, for this handle

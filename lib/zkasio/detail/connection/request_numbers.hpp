@@ -15,7 +15,7 @@ namespace zkasio::detail {
 /// sends a request to this process, which tells its number; and shortly before the reserved numbers, requests that the
 /// library refuses use the numbers up. Behind the last one the library begins again at the time of day.
 ///
-/// Only called within a library_call: what is known is one for the process, as the numbers are, see c_library.hpp.
+/// Only called within a library_call: what is known is one for the process, as the numbers are, see c_conversions.hpp.
 ///
 /// @param zh any handle that is connected. Costs nothing but a decrement in nearly all calls.
 void step_over_reserved_numbers(_zhandle* zh) noexcept;

@@ -349,7 +349,7 @@ ephemeral_budget::room ephemeral_budget::for_contender(const std::string& name, 
     const std::size_t then = used_ + cost_of(path_bytes + sequence_digits);
     if (then <= limit_ - limit_ / 4) return room::now;
     if (then <= limit_ && !others_wait(name)) return room::now;
-    return some_may_leave(!is_used(name)) ? room::later : room::never;
+    return some_may_leave(!others_wait(name)) ? room::later : room::never;
 }
 
 // A first contender whose room is taken by contenders behind a lock of this session might wait for itself: whoever

@@ -24,9 +24,9 @@ namespace zkasio::detail {
 /// tells, which the next connection asks for. Nobody need tell of a node that another client has removed, or whether a
 /// sequential create was applied: the servers are asked when the budget gets short. See questions().
 ///
-/// A contender of a lock needs its node only to wait in the queue of the lock. Contenders behind another node of this
-/// session in the same directory leave a quarter of the budget to all other nodes: so a session whose contenders fill
-/// the rest can still take other locks, write with receipts, and enter groups.
+/// A contender of a lock needs its node only to wait in the queue of the lock. Contenders behind another one of this
+/// session that waits in the same directory leave a quarter of the budget to all other nodes: so a session whose
+/// contenders fill the rest can still take other locks, write with receipts, and enter groups.
 class ephemeral_budget {
 public:
     /// What is logged once, and how much has to go before it is logged again.

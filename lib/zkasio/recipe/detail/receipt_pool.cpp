@@ -119,20 +119,20 @@ void receipt_pool::wait(turn& t) {
     t.now_ = turn::state::waiting;
 }
 
-// Whether a receipt was found, or is waited for. A transaction that waits does not count as one in use: of those that
+// A transaction that waits does not count as one in use: of those that
 // find no room, the last one fails, and then the others, one after another.
-bool receipt_pool::enter_again(turn& t) {
+receipt_pool::entered receipt_pool::enter_again(turn& t) {
     const std::lock_guard lock(mutex_);
-    if (over_) return false;
+    if (over_) return entered::has_come;  // its requests fail
     if (!idle_.empty()) {
         t.found_.emplace(std::move(idle_.back()));
         idle_.pop_back();
-        return true;
+        return entered::has_come;
     }
-    if (in_use_ == 1) return false;
+    if (in_use_ == 1) return entered::no;
     wait(t);
     --in_use_;
-    return true;
+    return entered::waits;
 }
 
 void receipt_pool::leave(turn& t) noexcept {
@@ -170,9 +170,9 @@ asio::awaitable<void> receipt_pool::turn::come(std::string operation, std::strin
 }
 
 asio::awaitable<bool> receipt_pool::turn::come_again(std::string operation, std::string directory) {
-    if (!from_->enter_again(*this)) co_return false;
-    if (!found_) co_await wait_as(*come_, std::move(operation), std::move(directory));
-    co_return true;
+    const entered how = from_->enter_again(*this);
+    if (how == entered::waits) co_await wait_as(*come_, std::move(operation), std::move(directory));
+    co_return how != entered::no;
 }
 
 }  // namespace zkasio::detail

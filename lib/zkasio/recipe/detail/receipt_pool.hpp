@@ -90,7 +90,8 @@ public:
 
 private:
     std::optional<one_shot_event> enter(turn& t);
-    bool enter_again(turn& t);
+    enum class entered { no, has_come, waits };
+    entered enter_again(turn& t);
     void wait(turn& t);
     void leave(turn& t) noexcept;
     void end() noexcept;

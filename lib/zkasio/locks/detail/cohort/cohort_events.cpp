@@ -209,9 +209,11 @@ void cohort::lingered(const cohort_place_ptr& place) noexcept {
         return finish(std::move(lock), e);
     }
     const boot_clock::duration left = linger_left(limits_, now - idle_since_);
-    if (left > boot_clock::duration::zero()) {
+    // Places that nobody needs leave half of the budget of nodes to others.
+    const std::size_t bytes = place->claim()->paths().front().size();
+    if (left > boot_clock::duration::zero() && toolbox(on_).room_for_claims(lock_->directory, bytes) > 0) {
         e.woken = place;
-        e.wake_after = left;
+        e.wake_after = std::min<boot_clock::duration>(left, std::chrono::seconds(1));
     } else {
         e.left = std::move(place_);
         state_ = place_state::none;

@@ -58,6 +58,7 @@ void cohort_place::look(lookout::then how) noexcept {
     on_strand([how](cohort_place& self) {
         const auto out = self.lookout_;
         if (!out) return;
+        if (how == lookout::then::watch) self.lingered();
         out->look(how);
         // The place is kept for more than one turn. If an operator deletes its node, no further turns are given as soon
         // as this watch tells; without it, a heartbeat would tell.

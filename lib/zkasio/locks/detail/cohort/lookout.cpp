@@ -57,11 +57,6 @@ void lookout::list() {
 }
 
 void lookout::watch_children() {
-    const auto place = place_.lock();
-    if (place && toolbox(on_).room_for_claims(lock_->directory, claim_->paths().front().size()) == 0) {
-        looking_ = false;
-        return place->others_are(other_contenders::waiting);  // places that nobody needs leave half of the budget
-    }
     request_ = std::make_shared<pending_watched_children>(
         toolbox(on_).start_children_and_watch(lock_->directory, watch_need::spare));
     request_->then([weak = weak_from_this()] {
