@@ -110,7 +110,8 @@ public:
     /// client_options::ephemeral_budget() a client claims no more items while it has a claim at this queue, but waits
     /// until room comes, also for who keeps all of these deliveries and asks for another one.
     /// *Fails with* errc::foreign_child if a node in the queue's directory is no item; errc::too_many_ephemerals, with
-    /// the path of the claim, if no claim of this client is at the queue and there is no room for one;
+    /// the path of the claim or of its receipt, if no claim of this client is at the queue, there is no room for one,
+    /// and no other node of this client is about to go;
     /// errc::not_connected when there is no connection for client_options::connection_timeout, at first or after the
     /// end of a session; and as operations::children().
     /// *Cancellation*: ends the wait; an item that arrives is given to the next consumer, or back.
