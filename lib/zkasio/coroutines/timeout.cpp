@@ -1,7 +1,6 @@
 // The cancellation of a coroutine at a point in time: timeout() and run_with_deadline().
 #include <zkasio/coroutines/timeout.hpp>
 
-#include <zkasio/coroutines/timeout.hpp>
 #include <zkasio/detail/base/run_cancellable.hpp>
 
 #include <asio/error.hpp>

@@ -16,8 +16,8 @@
 
 namespace zkasio {
 
-// How other libraries write numbers into nodes: formats for atomic_counter, and for config_value. A text that is no such
-// number is refused, and nothing is written over it.
+// How other libraries write numbers into nodes: formats for atomic_counter, and for config_value. A text that is no
+// such number is refused, and nothing is written over it.
 
 /// Curator's SharedCount, and kazoo's Counter with support_curator=True: 4 bytes, the highest first. Empty data: 0.
 ZKASIO_EXPORT config_format<std::int32_t> curator_count();

@@ -101,15 +101,20 @@ std::optional<one_shot_event> receipt_pool::enter(turn& t) {
     const std::lock_guard lock(mutex_);
     if (over_ || in_use_ < most) {
         ++in_use_;
-        if (!idle_.empty()) {
-            t.found_.emplace(std::move(idle_.back()));
-            idle_.pop_back();
-        }
+        take_idle(t);
         t.now_ = turn::state::has_come;
         return std::nullopt;
     }
     wait(t);
     return t.come_;
+}
+
+// Under the mutex. False: there is none.
+bool receipt_pool::take_idle(turn& t) {
+    if (idle_.empty()) return false;
+    t.found_.emplace(std::move(idle_.back()));
+    idle_.pop_back();
+    return true;
 }
 
 // Under the mutex.
@@ -124,11 +129,7 @@ void receipt_pool::wait(turn& t) {
 receipt_pool::entered receipt_pool::enter_again(turn& t) {
     const std::lock_guard lock(mutex_);
     if (over_) return entered::has_come;  // its requests fail
-    if (!idle_.empty()) {
-        t.found_.emplace(std::move(idle_.back()));
-        idle_.pop_back();
-        return entered::has_come;
-    }
+    if (take_idle(t)) return entered::has_come;
     if (in_use_ == 1) return entered::no;
     wait(t);
     --in_use_;

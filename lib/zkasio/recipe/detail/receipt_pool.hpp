@@ -92,6 +92,7 @@ private:
     std::optional<one_shot_event> enter(turn& t);
     enum class entered { no, has_come, waits };
     entered enter_again(turn& t);
+    bool take_idle(turn& t);
     void wait(turn& t);
     void leave(turn& t) noexcept;
     void end() noexcept;
