@@ -73,6 +73,11 @@ std::optional<retry_policy::duration> pause_before(const retry_policy& policy, b
 asio::awaitable<reply> repeated(core_ptr core, session_record_ptr pinned, bool patient, watch_ptr w,
                                 std::error_code expected, reply r, boot_clock::time_point began) {
     for (int attempt = 0; is_to_be_repeated(r); ++attempt) {
+        if (r.hung_up_times > 0) {
+            co_await pause_after_hang_up(r);
+            r.hung_up_times = 0;
+            if (!is_to_be_repeated(r)) break;
+        }
         const auto pause = pause_before(core->options().retry(), patient, attempt, began);
         if (!pause) break;
         asio::steady_timer timer(co_await asio::this_coro::executor);
@@ -114,7 +119,7 @@ asio::awaitable<Result> operations::impl::answer(operations on, command c, Taken
     co_await perform(on.core_, c, r);
     if (is_to_be_repeated(r))
         r = co_await repeated(on.core_, on.session_, on.patient_, w, expected, std::move(r), began);
-    if (r.hung_up_at > 0) co_await pause_after_hang_up(r);
+    if (r.hung_up_times > 0) co_await pause_after_hang_up(r);
     if (!expected || r.code != expected) throw_if_failed(r);
     if constexpr (watches) {
         Result result{take(std::move(r)), access::make<watch>(on.core_, w)};
@@ -220,7 +225,7 @@ asio::awaitable<std::vector<step_result>> operations::impl::multi(operations on,
     prepare(on, c, operation, checked.size());
     reply r;
     co_await perform(on.core_, c, r);
-    if (r.hung_up_at > 0) co_await pause_after_hang_up(r);
+    if (r.hung_up_times > 0) co_await pause_after_hang_up(r);
     co_return take_results(std::move(r), all, operation, checked.size());
 }
 

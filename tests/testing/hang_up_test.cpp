@@ -5,6 +5,7 @@
 #include "support/texts.hpp"
 
 #include <zkasio/barriers/double_barrier.hpp>
+#include <zkasio/cache/children_cache.hpp>
 #include <zkasio/client.hpp>
 #include <zkasio/coroutines/result.hpp>
 #include <zkasio/coroutines/task_scope.hpp>
@@ -542,6 +543,176 @@ TEST_CASE("hang up: what was written before each connection ended is not taken f
         CHECK(all.waiting == 10);
     }, 1min);
     CHECK(cuts > 5);
+}
+
+namespace {
+
+// A path that is longer than the servers take, from some moment on.
+const std::string far = "/l/" + std::string(500, 'p'), further = "/l/" + std::string(501, 'p');
+
+std::vector<call> that_remove(fake_ensemble& ensemble) {
+    const auto shrink = [&ensemble] { ensemble.max_request(300); };
+    return {
+        {"mutex",
+         [shrink](client zk) -> asio::awaitable<void> {
+             const mutex lock(zk, far);
+             lock_guard guard = co_await lock.acquire();
+             shrink();
+             co_await guard.release();
+         }},
+        {"mutex, held",
+         [shrink](client zk) -> asio::awaitable<void> {
+             const mutex lock(zk, far);
+             lock_guard guard = co_await lock.acquire();
+             shrink();
+             co_await guard.lost();
+         }},
+        {"semaphore",
+         [shrink](client zk) -> asio::awaitable<void> {
+             const semaphore lock(zk, far, permits::fixed(2));
+             lock_guard guard = co_await lock.acquire();
+             shrink();
+             co_await guard.release();
+         }},
+        {"unfair_mutex",
+         [shrink](client zk) -> asio::awaitable<void> {
+             const unfair_mutex lock(zk, far + "/u");
+             lock_guard guard = co_await lock.acquire();
+             shrink();
+             co_await guard.release();
+         }},
+        {"slots",
+         [shrink](client zk) -> asio::awaitable<void> {
+             const slots numbers(zk, far, 3);
+             lock_guard guard = co_await numbers.acquire();
+             shrink();
+             co_await guard.release();
+         }},
+        {"slots that rest",
+         [shrink](client zk) -> asio::awaitable<void> {
+             const slots numbers(zk, far, 3, slots_options().quiet(1s));
+             lock_guard guard = co_await numbers.acquire();
+             shrink();
+             co_await guard.release();
+         }},
+        {"leadership",
+         [shrink](client zk) -> asio::awaitable<void> {
+             const leader_election election(zk, far + "/e");
+             leadership leads = co_await election.campaign();
+             shrink();
+             co_await leads.resign();
+         }},
+        {"group",
+         [shrink](client zk) -> asio::awaitable<void> {
+             const group members(zk, far + "/g");
+             auto joined = co_await members.join("one");
+             shrink();
+             co_await joined.leave();
+         }},
+        {"persistent_node",
+         [shrink](client zk) -> asio::awaitable<void> {
+             persistent_node node(zk, far + "/node", "x");
+             co_await node.created();
+             shrink();
+             co_await node.leave();
+         }},
+        {"children_cache",
+         [shrink, &ensemble](client zk) -> asio::awaitable<void> {
+             co_await zk.create_or_set(further, "x");
+             const children_cache cache(zk, further);
+             co_await cache.ready();
+             shrink();
+             ensemble.cut(zk);
+             asio::steady_timer timer(co_await asio::this_coro::executor);
+             timer.expires_after(1h);
+             co_await timer.async_wait(asio::use_awaitable);
+         }},
+        {"double_barrier",
+         [shrink](client zk) -> asio::awaitable<void> {
+             const double_barrier gate(zk, far + "/b", 1);
+             barrier_entry in = co_await gate.enter();
+             shrink();
+             co_await in.leave();
+         }},
+        {"work_queue",
+         [shrink](client zk) -> asio::awaitable<void> {
+             const work_queue queue(zk, far + "/q");
+             co_await queue.put("x");
+             delivery one = co_await queue.receive();
+             shrink();
+             co_await one.done();
+         }},
+        {"transact",
+         [shrink](client zk) -> asio::awaitable<void> {
+             co_await zk.create_or_set(further, "x");
+             shrink();
+             auto body = [](unit& u) -> asio::awaitable<void> {
+                 u.set(further, "y");
+                 co_return;
+             };
+             co_await transact(zk, body, transact_options().receipts("/l/receipts"));
+         }},
+        {"modify",
+         [shrink](client zk) -> asio::awaitable<void> {
+             co_await zk.create_or_set(further, "x");
+             shrink();
+             auto change = [](std::optional<node_data>) { return std::optional<std::string>("y"); };
+             co_await modify(zk, further, change);
+         }},
+    };
+}
+
+}  // namespace
+
+TEST_CASE("hang up: what is repeated until it is certain pauses longer and longer, up to ten seconds",
+          "[hang_up][numbers]") {
+    fake_ensemble ensemble;
+    for (const auto& [name, run] : that_remove(ensemble)) {
+        INFO(name);
+        ensemble.max_request(1 << 20);
+        if (!ensemble.exists("/l")) ensemble.create("/l");
+        client zk = ensemble.client(of_ten_seconds());
+        const auto connections = [&] { return ensemble.traffic(zk).connections; };
+        ensemble.run([&]() -> asio::awaitable<void> {
+            co_await zk.connected();
+            const auto before = connections();
+            const auto tried = co_await as_result(timeout(10min, run(zk)));
+            // What is held goes on being looked at, every T/4.
+            const bool is_held = name == "mutex, held" || name == "work_queue";
+            CHECK(connections() - before <= (is_held ? 360 : 90));
+            const auto then = connections();
+            asio::steady_timer timer(co_await asio::this_coro::executor);
+            timer.expires_after(10min);
+            co_await timer.async_wait(asio::use_awaitable);
+            CHECK(connections() - then <= 70);
+            ensemble.max_request(1 << 20);
+            co_await zk.close();
+        }, 1h);
+    }
+}
+
+TEST_CASE("hang up: a lock that cannot be released does not end the session of the others", "[hang_up]") {
+    fake_ensemble ensemble;
+    ensemble.create("/l");
+    client zk = ensemble.client(of_ten_seconds());
+    ensemble.run([&]() -> asio::awaitable<void> {
+        const mutex near(zk, "/l/near"), lock(zk, far);
+        const lock_guard held = co_await near.acquire();
+        lock_guard guard = co_await lock.acquire();
+        ensemble.max_request(300);
+        const auto released = co_await as_result(timeout(10min, guard.release()));
+        CHECK(released.error().code() == errc::timed_out);
+        CHECK(held.held());
+        // What is taken meanwhile waits for no pause.
+        const auto asked = boot_clock::now();
+        lock_guard other = co_await mutex(zk, "/l/other").acquire();
+        co_await other.release();
+        CHECK(boot_clock::now() - asked < 2s);
+        ensemble.max_request(1 << 20);
+        const auto waits = boot_clock::now();
+        const lock_guard again = co_await lock.acquire();
+        CHECK(boot_clock::now() - waits < 20s);
+    }, 1h);
 }
 
 }  // namespace hang_up_tests

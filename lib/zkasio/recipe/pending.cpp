@@ -18,10 +18,10 @@ asio::awaitable<void> pending::until_answered(pending self) {
     const wait_end failed = co_await wait_for(self.core_, answer_of(self.kept_));
     const bool writes = self.operation_ == "create" || self.operation_ == "remove";
     if (failed.code) throw error(failed.code, self.operation_, self.path_, {}, writes);
-    if (self.kept_->reply.hung_up_at == 0) co_return;
+    if (self.kept_->reply.hung_up_times == 0) co_return;
     reply hung_up = self.kept_->reply;
     co_await pause_after_hang_up(hung_up);
-    if (hung_up.hung_up_at == 0) throw error(hung_up.code, self.operation_, self.path_, {}, writes);
+    if (hung_up.code == condition::cancelled) throw error(hung_up.code, self.operation_, self.path_, {}, writes);
 }
 
 asio::awaitable<void> pending::answered() const { return until_answered(*this); }

@@ -23,6 +23,12 @@ connection_pacing::duration connection_pacing::pause_after_useless(double random
     return std::chrono::duration_cast<duration>(of_one / servers_ * (1 + random / 2));
 }
 
+connection_pacing::duration connection_pacing::pause_of_request(int connections, double random) noexcept {
+    constexpr duration first = 50ms;
+    const int doublings = std::clamp(connections - many, 0, 10);
+    return std::chrono::duration_cast<duration>(std::min(first * (1 << doublings), longest) * (1 + random / 2));
+}
+
 connection_pacing::duration connection_pacing::pause(double random) const noexcept {
     return std::max(pause_after(failed_, servers_, random), pause_after_useless(random));
 }

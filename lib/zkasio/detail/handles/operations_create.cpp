@@ -65,7 +65,7 @@ asio::awaitable<created> operations::impl::create(operations on, std::string pat
         co_await asio::this_coro::throw_if_cancelled(throws);
         if (failed) std::rethrow_exception(failed);
     }
-    if (r.hung_up_at > 0) co_await pause_after_hang_up(r);
+    if (r.hung_up_times > 0) co_await pause_after_hang_up(r);
     throw_if_failed(r, "create", path);
     co_return take_created(std::move(r));
 }

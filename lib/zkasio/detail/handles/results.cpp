@@ -9,9 +9,6 @@
 #include <asio/this_coro.hpp>
 #include <asio/use_awaitable.hpp>
 
-#include <algorithm>
-#include <chrono>
-
 namespace zkasio::detail {
 
 void throw_if_failed(const reply& r, std::string_view operation, std::string_view path) {
@@ -37,12 +34,8 @@ void throw_if_failed(const reply& r) {
 }
 
 asio::awaitable<void> pause_after_hang_up(reply& r) {
-    using std::chrono::milliseconds;
-    constexpr milliseconds first(50), longest(1000);
-    const int doublings = std::clamp(r.hung_up_times - connection_pacing::many, 0, 10);
-    const auto pause = std::min(first * (1 << doublings), longest) * (1 + jitter() / 2);
     asio::steady_timer timer(co_await asio::this_coro::executor);
-    timer.expires_after(std::chrono::duration_cast<boot_clock::duration>(pause));
+    timer.expires_after(connection_pacing::pause_of_request(r.hung_up_times, jitter()));
     std::error_code cancelled;
     co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, cancelled));
     if (!cancelled) co_return;

@@ -22,8 +22,8 @@ void throw_if_failed(const reply& r);
 const std::shared_ptr<core>& there(const std::shared_ptr<core>& c, std::string_view operation,
                                    std::string_view path = {});
 
-/// Of a caller whose request ends one connection after the other, and who would try again at once: 50 ms, and up to a
-/// second when it goes on. Others use the connection in between. A cancellation replaces r.code.
+/// Of a caller whose request ends one connection after the other, and who would try again at once: see
+/// connection_pacing::pause_of_request(). A cancellation replaces r.code.
 asio::awaitable<void> pause_after_hang_up(reply& r);
 
 }  // namespace zkasio::detail

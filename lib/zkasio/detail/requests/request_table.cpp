@@ -82,6 +82,7 @@ void request_table::enqueue(op_id id, entry& e) {
     if (const std::error_code refused = owner_.refusal(e.pinned.get())) return fail(id, refused);
     if (options_.reads_only() && e.what && changes_or_needs_quorum(*e.what)) return refuse_read_only(id);
     if (e.what && !take_room(e)) return fail(id, errc::too_many_ephemerals);
+    if (!fatal_.empty() && is_asked_on_each_connection(e) && is_hung_up_at(e)) e.at = stage::queued_again;
     queue_.push(lane_of(e), id);
     if (!link_.connected() && may_expire(e)) expiring_.push_back(id);
     // Drops the ids of requests that were cancelled while there was no connection.
@@ -356,12 +357,12 @@ void request_table::writable() {
 // ----------------------------------------------------------------------------------------- the link, and the time
 
 void request_table::connected(const backend_traits& traits, time_point now) {
-    queue_.pause_again({});
     refused_ = 0;
     expiring_.clear();
     answered_on_this_connection_ = false;
     last_sent_ = now;
     watches_.set_budget(traits.watched_path_bytes);
+    pause_fatal(now);
 }
 
 void request_table::disconnected(time_point now) {

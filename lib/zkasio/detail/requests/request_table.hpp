@@ -220,10 +220,15 @@ private:
         int connections = 0;
         time_point since{}, last{};  // the ends of the first and the last of these connections
         std::string path, text;
+        bool is_repeated = false;  // here, on the next connection, unless it pauses
+        bool pauses = false;       // its caller, or is_repeated: all but what a hold asks
     };
     using entries = std::unordered_map<op_id, entry>;
     static send_queue::lane lane_of(const entry& e) noexcept;
     static bool is_abandoned(const entry& e) noexcept { return std::holds_alternative<std::monostate>(e.to); }
+    static bool is_asked_on_each_connection(const entry& e) noexcept {  // for feeds, and for `ephemerals_`
+        return std::holds_alternative<internal_receiver>(e.to) && !e.urgent && !e.watch && e.what;
+    }
     bool may_expire(const entry& e) const noexcept;
 
     void check() const noexcept;
@@ -235,6 +240,9 @@ private:
     const fatal_request* fatal_of(std::size_t kind) const noexcept;
     bool may_be_fatal(const entry& e) const noexcept;
     void look_for_fatal(const entry& e, reply& r);
+    static bool is_hung_up_at(const fatal_request& f) noexcept;
+    bool is_hung_up_at(const entry& e) const noexcept;
+    void pause_fatal(time_point now);
     void conclude_fatal();
     void begin_to_expire(time_point now);
     void drop(entries::node_type node) noexcept;

@@ -156,16 +156,44 @@ void request_table::look_for_fatal(const entry& e, reply& r) {
         // The request that sets the watches again was sent before all others, and may be the one.
         const bool after_watches =
             answered_on_this_connection_ || watches_.path_bytes() + 4 * watches_.size() < e.bytes;
-        if (largest_lost_.connections >= connection_pacing::many && now - largest_lost_.since >= shortest_row &&
-            is_write(*e.what) && after_watches) {
-            r.hung_up_at = e.bytes;
+        largest_lost_.is_repeated = e.until_certain || is_asked_on_each_connection(e);
+        largest_lost_.pauses =
+            largest_lost_.is_repeated || !std::holds_alternative<internal_receiver>(e.to);  // else of a hold
+        if (is_hung_up_at(largest_lost_) && after_watches) {
             r.hung_up_times = static_cast<std::uint8_t>(std::min(largest_lost_.connections, 255));
+            if (is_write(*e.what)) r.hung_up_at = e.bytes;
         }
     } else if (!r.sent) {
         std::erase_if(fatal_, [&](const fatal_request& f) { return f.kind == kind && e.bytes >= f.bytes; });
         for (fatal_request& f : fatal_)
             if (f.kind == kind) f.answered = std::max(f.answered, e.bytes);
     }
+}
+
+bool request_table::is_hung_up_at(const fatal_request& f) noexcept {
+    return f.connections >= connection_pacing::many && f.last - f.since >= shortest_row;
+}
+
+// While such requests pause, here or by their callers, the connection serves the others. A first answer shows that the
+// connection is of use: otherwise the pauses before connections would grow as well, and the session might end.
+void request_table::pause_fatal(time_point now) {
+    bool any_pauses = false;
+    time_point until{};
+    for (const fatal_request& f : fatal_) {
+        if (!is_hung_up_at(f) || now - f.last >= longest_pause) continue;
+        any_pauses = any_pauses || f.pauses;
+        if (f.is_repeated) until = std::max(until, f.last + connection_pacing::pause_of_request(f.connections, jitter()));
+    }
+    queue_.pause_again(until);
+    if (!any_pauses) return;
+    command c;
+    c.what = exists_request{"/"};
+    submit(std::move(c), [](reply&&) {}, urgency::first);
+}
+
+bool request_table::is_hung_up_at(const entry& e) const noexcept {
+    const fatal_request* const known = fatal_of(kind_of(*e.what));
+    return known && is_hung_up_at(*known) && encoded_size(*e.what) >= known->bytes;
 }
 
 void request_table::conclude_fatal() {

@@ -177,9 +177,9 @@ struct multi_result {
 struct reply {
     std::error_code code;
     bool sent = false;  ///< the request was sent, and no server has answered it: its outcome is unknown
-    /// The bytes of the request, if the servers hang up at it: connections in a row have ended with it, this one, too.
-    std::size_t hung_up_at = 0;
-    std::uint8_t hung_up_times = 0;  ///< with hung_up_at: by so many connections in a row, up to 255
+    /// If the servers hang up at the request: how many connections in a row have ended with it, up to 255.
+    std::uint8_t hung_up_times = 0;
+    std::size_t hung_up_at = 0;  ///< then, of a write: its bytes
     bool found = true;  ///< of a removal that succeeded: the node was there
     std::string path;   ///< of a created node
     node_stat stat;

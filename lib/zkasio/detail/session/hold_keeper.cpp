@@ -276,7 +276,7 @@ void hold_keeper::watch_answered(const hold_ptr& h, hold::own_node& node, const 
     w->fired->forget_calls();
     node.watch.reset();
     const auto T = h->session->lease.session_timeout();
-    const auto pause = r.code == condition::retryable ? T / 16 : T;
+    const auto pause = r.code == condition::retryable && r.hung_up_times == 0 ? T / 16 : T;
     if (r.code == zk_errc::no_node)
         end(h, loss_reason::node_deleted, &node);
     else
