@@ -69,7 +69,8 @@ public:
     /// Acquires, runs `body(guard)`, a coroutine, releases, and returns the result of the body. If the lock is lost
     /// while the body runs, the body receives a terminal cancellation; when the body has really ended, with_lock()
     /// throws errc::lock_lost, see lock_guard::run(). A body may release the guard itself.
-    /// *Fails with* errc::timed_out when the time limit of the options is over before the lock is acquired.
+    /// *Fails with* errc::timed_out when the time limit of the options is over before the lock is acquired. The message
+    /// refers to list_lock(): who waits knows the node in front, which need not be the holder's, and would have to ask.
     /// *Cancellation* is passed on to the body. If the body completes nevertheless, or had completed before, its value
     /// is returned, and the release goes on in the background.
     /// *Lifetime* of the body: see kept_body.hpp.

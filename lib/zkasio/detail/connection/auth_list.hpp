@@ -38,7 +38,10 @@ public:
         return text;
     }
 
-    /// How many credentials were given to the backend by client::add_auth() and are not known to be accepted.
+    /// How many credentials were given to the backend by client::add_auth() and are not known to be accepted. The
+    /// library presents all of them on each connection, also those whose caller has left before an answer: these stay
+    /// counted until the session ends. A refusal of one of the options' credentials is then taken for one of theirs,
+    /// which costs the servers one session more before the client is in session_state::auth_failed.
     int unconfirmed = 0;
 
 private:

@@ -99,8 +99,9 @@ public:
     void when_changed(std::string directory, std::size_t path_bytes, std::function<void()> f);
     /// How many nodes of so many bytes fit into a directory whose nodes this process gives back one after another, such
     /// as the claims of a queue. Nodes behind the first one have half of the budget, so that those who hold them find
-    /// room for locks and receipts. 0: one of those nodes, or another one, will make room. 1 also where there is none,
-    /// and none will come: the create is refused.
+    /// room for locks and receipts; directories that ask before the others have used theirs may have more. 0: one of
+    /// those nodes, or another one, will make room. 1 also where there is none, and none will come: the create is
+    /// refused.
     std::size_t for_claims(const std::string& directory, std::size_t path_bytes) const;
     /// Calls `f` once, when some node has gone.
     void when_released(std::function<void()> f) { for_claims_.push_back(std::move(f)); }

@@ -220,6 +220,7 @@ private:
         int connections = 0;
         time_point since{}, last{};  // the ends of the first and the last of these connections
         std::string path, text;
+        bool is_sequential = false;
         bool is_repeated = false;  // here, on the next connection, unless it pauses
         bool pauses = false;       // its caller, or is_repeated: all but what a hold asks
     };

@@ -101,6 +101,14 @@ void request_table::answered(op_id id, reply&& r) {
 
 namespace {
 
+// Whether the node gets ten digits more than the path says. Of a transaction, its last step counts.
+bool creates_sequential(const request& r) noexcept {
+    const auto* one = std::get_if<create_request>(&r);
+    if (const auto* const m = std::get_if<multi_request>(&r); m && !m->ops.empty())
+        one = std::get_if<create_request>(&m->ops.back());
+    return one && is_sequential(one->mode);
+}
+
 // Of a transaction, that of its last step.
 std::string_view last_path_of(const request& r) {
     const auto* const m = std::get_if<multi_request>(&r);
@@ -156,6 +164,7 @@ void request_table::look_for_fatal(const entry& e, reply& r) {
         // The request that sets the watches again was sent before all others, and may be the one.
         const bool after_watches =
             answered_on_this_connection_ || watches_.path_bytes() + 4 * watches_.size() < e.bytes;
+        largest_lost_.is_sequential = creates_sequential(*e.what);
         largest_lost_.is_repeated = e.until_certain || is_asked_on_each_connection(e);
         largest_lost_.pauses =
             largest_lost_.is_repeated || !std::holds_alternative<internal_receiver>(e.to);  // else of a hold
@@ -207,7 +216,8 @@ void request_table::was_applied(std::string_view path) {
     std::erase_if(fatal_, [path](const fatal_request& f) {
         if (f.path.empty() || !path.starts_with(f.path)) return false;
         const std::string_view number = path.substr(f.path.size());
-        return number.empty() || (number.size() >= 10 && number.find_first_not_of("-0123456789") == number.npos);
+        if (!f.is_sequential) return number.empty();
+        return number.size() >= 10 && number.find_first_not_of("-0123456789") == number.npos;
     });
 }
 

@@ -186,6 +186,7 @@ asio::awaitable<std::string> node_board::why_not_created(std::shared_ptr<node_bo
         if (why.empty()) co_await timeout(0s, toolbox(self->events_).connected("created", self->path_));
     } catch (const error& e) {
         why = e.hint();
+    } catch (const std::system_error&) {  // a second cancellation
     }
     co_return why;
 }

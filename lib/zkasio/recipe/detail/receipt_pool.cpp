@@ -105,7 +105,7 @@ std::optional<one_shot_event> receipt_pool::enter(turn& t) {
         t.now_ = turn::state::has_come;
         return std::nullopt;
     }
-    wait(t);
+    wait(t, waiting_.end());
     return t.come_;
 }
 
@@ -118,20 +118,20 @@ bool receipt_pool::take_idle(turn& t) {
 }
 
 // Under the mutex.
-void receipt_pool::wait(turn& t) {
+void receipt_pool::wait(turn& t, std::list<turn*>::iterator before) {
     t.come_.emplace(toolbox(on_).make_one_shot_event());
-    t.place_ = waiting_.insert(waiting_.end(), &t);
+    t.place_ = waiting_.insert(before, &t);
     t.now_ = turn::state::waiting;
 }
 
-// A transaction that waits does not count as one in use: of those that
-// find no room, the last one fails, and then the others, one after another.
+// A transaction that waits does not count as one in use: of those that find no room, the last one fails, and then the
+// others, one after another.
 receipt_pool::entered receipt_pool::enter_again(turn& t) {
     const std::lock_guard lock(mutex_);
     if (over_) return entered::has_come;  // its requests fail
     if (take_idle(t)) return entered::has_come;
     if (in_use_ == 1) return entered::no;
-    wait(t);
+    wait(t, waiting_.begin());  // it has come before all of them
     --in_use_;
     return entered::waits;
 }

@@ -93,7 +93,7 @@ private:
     enum class entered { no, has_come, waits };
     entered enter_again(turn& t);
     bool take_idle(turn& t);
-    void wait(turn& t);
+    void wait(turn& t, std::list<turn*>::iterator before);
     void leave(turn& t) noexcept;
     void end() noexcept;
 
