@@ -25,10 +25,7 @@ struct handle {
     handle(const handle&) = delete;
     handle& operator=(const handle&) = delete;
     ~handle() {
-        try {
-            asio::post(core->strand(), [core = core] { core->begin_close(); });
-        } catch (...) {
-        }
+        asio::post(core->strand(), [core = core] { core->begin_close(); });
     }
     core_ptr core;
 };

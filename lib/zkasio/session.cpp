@@ -40,12 +40,8 @@ bool all_watched(const detail::hold& h) {
 
 loss_reason end_with_lease(const std::shared_ptr<detail::core>& core, const hold_ptr& hold) noexcept {
     auto untold = loss_reason::none;
-    if (hold->told.compare_exchange_strong(untold, loss_reason::lease_ended)) {
-        try {
-            asio::post(core->strand(), [core, hold] { core->holds().end(hold, loss_reason::lease_ended); });
-        } catch (...) {  // no memory: the strand finds out by itself
-        }
-    }
+    if (hold->told.compare_exchange_strong(untold, loss_reason::lease_ended))
+        asio::post(core->strand(), [core, hold] { core->holds().end(hold, loss_reason::lease_ended); });
     return hold->over();
 }
 

@@ -56,13 +56,7 @@ public:
         : state_(std::move(state)), loop_(begin_to_stand(zk, state_, std::move(election))) {}
     candidacy_owner(const candidacy_owner&) = delete;
     candidacy_owner& operator=(const candidacy_owner&) = delete;
-    // If there is no memory left to begin leaving, the loop is stopped, and its leadership is given up.
-    ~candidacy_owner() {
-        try {
-            leave();
-        } catch (const std::exception&) {
-        }
-    }
+    ~candidacy_owner() { leave(); }
 
     void leave() {
         if (left_.exchange(true)) return;

@@ -142,13 +142,7 @@ public:
           patience_(zk.options().connection_timeout()) {}
     node_owner(const node_owner&) = delete;
     node_owner& operator=(const node_owner&) = delete;
-    // If there is no memory left to begin leaving, the loop is stopped, and the node goes with the session.
-    ~node_owner() {
-        try {
-            leave();
-        } catch (const std::exception&) {
-        }
-    }
+    ~node_owner() { leave(); }
 
     void leave() {
         if (left_.exchange(true)) return;

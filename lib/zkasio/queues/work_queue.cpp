@@ -27,11 +27,7 @@ namespace queue_detail {
 
 queue_state::~queue_state() {
     if (!kept) return;
-    try {
-        asio::dispatch(zk.get_executor(), [last = std::move(kept)]() mutable { last.reset(); });
-    } catch (...) {
-        // Out of memory: the claimer ends here.
-    }
+    asio::dispatch(zk.get_executor(), [last = std::move(kept)]() mutable { last.reset(); });
 }
 
 const state_ptr& queue_of(const state_ptr& state, const char* operation) {

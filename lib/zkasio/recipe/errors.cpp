@@ -2,7 +2,6 @@
 
 #include <zkasio/error.hpp>
 
-#include <new>
 #include <system_error>
 
 namespace zkasio {
@@ -15,8 +14,6 @@ std::exception_ptr fresh_copy_of(const std::exception_ptr& failed) {
         return std::make_exception_ptr(error(e));
     } catch (const std::system_error& e) {
         return std::make_exception_ptr(std::system_error(e));
-    } catch (const std::bad_alloc&) {
-        return std::make_exception_ptr(std::bad_alloc());
     } catch (...) {
         return failed;
     }

@@ -89,23 +89,15 @@ local_turn::local_turn(const session& on, const std::string& path, std::optional
 }
 
 local_turn::~local_turn() {
-    try {
-        asio::dispatch(on_.get_executor(), [s = state_] {
-            if (s->of) s->of->leave(*s);
-        });
-    } catch (...) {
-        // Out of memory: the others go on when the session ends, or after this one's time.
-    }
+    asio::dispatch(on_.get_executor(), [s = state_] {
+        if (s->of) s->of->leave(*s);
+    });
 }
 
 void local_turn::let_all_go() const noexcept {
-    try {
-        asio::dispatch(on_.get_executor(), [s = state_] {
-            if (s->of && s->of->has_turn(*s)) s->of->let_all_go();
-        });
-    } catch (...) {
-        // Out of memory: they get their turns one after another.
-    }
+    asio::dispatch(on_.get_executor(), [s = state_] {
+        if (s->of && s->of->has_turn(*s)) s->of->let_all_go();
+    });
 }
 
 asio::awaitable<bool> local_turn::until_come(std::shared_ptr<state> s, std::string operation, std::string path) {

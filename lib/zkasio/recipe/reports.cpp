@@ -17,8 +17,6 @@ failure failure_of(const std::exception_ptr& failed) noexcept {
         return {e.code(), e.outcome_unknown()};
     } catch (const std::system_error& e) {
         return {e.code(), false};
-    } catch (const std::bad_alloc&) {
-        return {std::make_error_code(std::errc::not_enough_memory), false};
     } catch (...) {
         return {std::make_error_code(std::errc::operation_canceled), false};
     }

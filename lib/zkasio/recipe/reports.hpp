@@ -27,11 +27,7 @@ namespace zkasio {
 template <class Report>
 void send_report(const operations& on, Report r, const std::string& path) noexcept {
     const toolbox tools(on);
-    try {
-        if (tools.has_observer()) r.path = path;
-    } catch (...) {
-        // Out of memory: the report has no path.
-    }
+    if (tools.has_observer()) r.path = path;
     tools.report(r);
 }
 
@@ -40,8 +36,7 @@ struct failure {
     std::error_code code;  ///< none: it has not failed
     bool outcome_unknown = false;
 };
-/// @param failed null: no failure. An exception without a code becomes std::errc::not_enough_memory for std::bad_alloc,
-/// and std::errc::operation_canceled for all others.
+/// @param failed null: no failure. An exception without a code becomes std::errc::operation_canceled.
 ZKASIO_EXPORT failure failure_of(const std::exception_ptr& failed) noexcept;
 
 /// The report of a commit that begins now.

@@ -189,11 +189,7 @@ template <class Report>
 void tell(const core_ptr& core, const Report& r) noexcept {
     if (!core) return;
     if (core->strand().running_in_this_thread()) return core->telemetry().ended(r);  // most often; without a copy
-    try {
-        asio::dispatch(core->strand(), [core, r] { core->telemetry().ended(r); });
-    } catch (...) {
-        // Out of memory: the report is lost.
-    }
+    asio::dispatch(core->strand(), [core, r] { core->telemetry().ended(r); });
 }
 
 }  // namespace

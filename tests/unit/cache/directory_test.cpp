@@ -1,6 +1,5 @@
 #include "support/catch.hpp"
 #include "support/texts.hpp"
-#include "unit/support/with_memory_for.hpp"
 
 #include <zkasio/cache/detail/directory.hpp>
 
@@ -54,26 +53,5 @@ TEST_CASE("directory: names in any order are kept in theirs, and found", "[cache
         CHECK(!d.find(name_of(2)));
     }
 }
-
-#ifdef ZKASIO_TEST_COUNTS_NEW
-TEST_CASE("directory: an insertion without memory leaves the children as they were", "[cache]") {
-    for (const int size : {0, 1, 63, 64, 65, 200}) {
-        for (const int added : {-1, 2 * 31, 2 * size}) {  // in front, in the first chunk, behind
-            bool enough = false;
-            for (long requests = 0; !enough; ++requests) {
-                INFO(requests << " requests for memory, " << size << " children, then " << added);
-                directory d;
-                for (int i = 0; i < size; ++i) d.insert(name_of(2 * i + 1));
-                const std::string name = added < 0 ? "a" : name_of(added);
-                enough = with_memory_for(requests, [&] { d.insert(name); });
-                check(d, static_cast<std::size_t>(size) + (enough ? 1 : 0));
-                if (!enough) d.insert(name);
-                check(d, static_cast<std::size_t>(size) + 1);
-                CHECK(d.find(name));
-            }
-        }
-    }
-}
-#endif
 
 }  // namespace directory_tests

@@ -1,7 +1,6 @@
 // What is brought to a client_observer, in which order, and what becomes of what it is too slow for.
 
 #include "support/catch.hpp"
-#include "unit/support/counting_new.hpp"
 
 #include <zkasio/detail/telemetry/report_feed.hpp>
 #include <zkasio/detail/telemetry/statistics.hpp>
@@ -218,20 +217,3 @@ TEST_CASE("report_feed: one that is destroyed tells no more, and its timer does 
     CHECK(r.seen->told.empty());
 }
 
-#ifdef ZKASIO_TEST_COUNTS_NEW
-TEST_CASE("report_feed: what there is no memory for counts as dropped, and takes no room from what follows") {
-    feed_rig r;
-    r.add(10);
-    refused_from = 0;
-    r.feed->hand_over();
-    refused_from = std::numeric_limits<long>::max();
-    CHECK(r.dropped.get() == 10);
-    r.add(most_untold);
-    r.feed->hand_over();
-    CHECK(r.dropped.get() == 10);
-    r.look();
-    REQUIRE(r.seen->told.size() == most_untold + 1);
-    CHECK(r.seen->told.front() == "-10");
-    CHECK(r.seen->told.back() == std::to_string(10 + most_untold));
-}
-#endif

@@ -1,6 +1,5 @@
 #include "support/catch.hpp"
 #include "support/test_client.hpp"
-#include "unit/support/counting_new.hpp"
 
 #include <zkasio/detail/connection/name_resolver.hpp>
 
@@ -135,33 +134,6 @@ TEST_CASE("names: a look-up that hangs keeps no other server unused", "[names]")
     loop.run();
     CHECK(servers.size() == 1);
 }
-
-#ifdef ZKASIO_TEST_COUNTS_NEW
-TEST_CASE("names: a look-up that could not begin does not stand in the way of the next one", "[names]") {
-    const std::vector<host_port> hosts{{"localhost", 1}};
-    std::string failed;
-    for (long n = 0; failed.empty() && n < 40; ++n) {  // until the resolver itself gets no memory
-        test_loop loop;
-        const auto alive = std::make_shared<int>();
-        name_resolver resolver(asio::make_strand(loop.executor()));
-        int done = 0;
-        const auto take = [&](const std::vector<server_address>&, const std::string& failure) {
-            ++done;
-            if (!failure.empty()) failed = failure;
-        };
-        news_until_refusal = n;
-        try {
-            resolver.resolve(alive, hosts, take);
-        } catch (const std::bad_alloc&) {
-        }
-        news_until_refusal = -1;
-        resolver.resolve(alive, hosts, take);
-        loop.run();
-        CHECK(done > 0);
-    }
-    CHECK(failed == "localhost: std::bad_alloc");
-}
-#endif
 
 // The certificate of the server may be for one of them only.
 TEST_CASE("names: all names of one endpoint are kept", "[names]") {

@@ -9,9 +9,7 @@
 
 namespace zkasio::test {
 
-extern std::atomic<long> refused_from;  // of `news`: this request and all later ones are refused, see with_memory_for()
 extern std::atomic<long> news, deletes;
-extern thread_local long news_until_refusal;  // this thread is refused one, after so many; negative: none
 
 }  // namespace zkasio::test
 

@@ -20,11 +20,7 @@ namespace zkasio::barrier_detail {
 
 void barrier_member::begin_to_withdraw(std::shared_ptr<barrier_member> self) noexcept {
     self->hold_.end();
-    try {
-        toolbox(self->on_).run_in_background(withdraw(self));
-    } catch (...) {
-        // Out of memory: the node goes with the session.
-    }
+    toolbox(self->on_).run_in_background(withdraw(self));
 }
 
 asio::awaitable<void> barrier_member::withdraw(std::shared_ptr<barrier_member> self) {
@@ -175,11 +171,7 @@ asio::awaitable<void> barrier_member::leave_in_background(std::shared_ptr<barrie
 void barrier_member::begin_to_leave(std::shared_ptr<barrier_member> self) noexcept {
     if (self->leaving_.exchange(true)) return;
     self->hold_.end();
-    try {
-        toolbox(self->on_).run_in_background(leave_in_background(self));
-    } catch (...) {
-        // Out of memory: the node goes with the session.
-    }
+    toolbox(self->on_).run_in_background(leave_in_background(self));
 }
 
 asio::awaitable<void> barrier_member::until_left(std::shared_ptr<barrier_member> self) {

@@ -86,10 +86,7 @@ void cache_board::forget(const position& of) noexcept {
     change_list dropped;
     const std::lock_guard lock(mutex_);
     leave(of);
-    try {
-        drop_read(dropped);
-    } catch (const std::exception&) {  // no memory: the changes are dropped with a later one
-    }
+    drop_read(dropped);
 }
 
 std::size_t cache_board::kept() const {

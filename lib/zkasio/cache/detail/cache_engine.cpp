@@ -77,18 +77,11 @@ void cache_engine::answered(node_read what, const std::string& path, std::error_
     work();
 }
 
-// Runs `d` with deciding_ set. The guard resets deciding_ also if `d` throws, as `sync_` does when there is no memory.
 template <class Decision>
 void cache_engine::decide(Decision d) {
-    struct guard {
-        explicit guard(bool& on) : on_(on) { on_ = true; }
-        guard(const guard&) = delete;
-        guard& operator=(const guard&) = delete;
-        ~guard() { on_ = false; }
-        bool& on_;
-    };
-    const guard deciding(deciding_);
+    deciding_ = true;
     d();
+    deciding_ = false;
 }
 
 void cache_engine::changed(node_change what, const std::string& path) {
@@ -108,7 +101,7 @@ void cache_engine::authenticated() {
 void cache_engine::work() {
     send_reads();
     for (tree_sync::read& r : sync_.take_left()) to_leave_.emplace_back(r.what, std::move(r.path));
-    if (!to_leave_.empty() && !leaving_) step(&cache_engine::leave_some);
+    if (!to_leave_.empty() && !leaving_) leave_some();
     if (sync_.put_off()) pause();
     pause_before_refused();
     ready_ = ready_ || sync_.current();
@@ -137,7 +130,7 @@ void cache_engine::pause() {
         self->sync_.resume();
         self->work();
     });
-    pausing_ = true;  // not if there was no memory for the pause: then the next event begins one
+    pausing_ = true;
 }
 
 // C9. The pause before each round through the refused nodes is longer than the one before, unless a permission has
@@ -197,11 +190,7 @@ void cache_engine::publish() {
 // -------------------------------------------------------------------------------------------------- the end
 
 void cache_engine::stop() noexcept {
-    try {
-        asio::dispatch(strand_, [self = shared_from_this()] { self->stop_now(); });
-    } catch (...) {
-        // No memory: the watches stay until the session ends.
-    }
+    asio::dispatch(strand_, [self = shared_from_this()] { self->stop_now(); });
 }
 
 void cache_engine::stop_now() {
@@ -210,17 +199,7 @@ void cache_engine::stop_now() {
     board_->close(errc::client_closed, "this cache was closed");
     stopping_ = true;
     if (!up_) return end();
-    step(&cache_engine::begin_to_leave);
-}
-
-// A step of the removal of watches. Without memory for the step, the watches go with the connection.
-void cache_engine::step(void (cache_engine::*next)()) {
-    try {
-        (this->*next)();
-    } catch (const std::exception&) {
-        leaving_ = false;
-        if (stopping_) end();
-    }
+    begin_to_leave();
 }
 
 void cache_engine::begin_to_leave() {
@@ -238,7 +217,7 @@ void cache_engine::when_answered(void (cache_engine::*next)()) {
     const pending_data fence = toolbox(on_).start_exists("/");
     fence.then([self = shared_from_this(), next, chain = chain_] {
         // Otherwise the connection and the watches are gone, or this fence belongs to removals sent before stop_now().
-        if (self->leaving_ && self->chain_ == chain) self->step(next);
+        if (self->leaving_ && self->chain_ == chain) (*self.*next)();
     });
 }
 

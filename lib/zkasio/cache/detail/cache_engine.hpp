@@ -57,7 +57,6 @@ private:
     void publish_soon();
     void publish();
     void stop_now();
-    void step(void (cache_engine::*next)());
     void begin_to_leave();
     void when_answered(void (cache_engine::*next)());
     void leave_some();

@@ -18,10 +18,7 @@ tree_node::~tree_node() {
     const bool is_outermost = !doomed;
     std::vector<ref_ptr<directory>> all;
     if (is_outermost) doomed = &all;
-    try {
-        doomed->push_back(std::move(children));
-    } catch (const std::exception&) {  // no memory: `children` destroys the nodes in it recursively
-    }
+    doomed->push_back(std::move(children));
     if (!is_outermost) return;
     while (!all.empty()) {
         const ref_ptr<directory> next = std::move(all.back());

@@ -42,19 +42,9 @@ std::size_t tree_store::depth(std::string_view path) const noexcept {
 tree_node* tree_store::find(std::string_view path) const noexcept {
     if (!found_ || found_path_ != path) {
         found_ = const_cast<tree_node*>(find_below(root_.get(), below(root_path_, path)));
-        if (found_ && !remember(path)) return std::exchange(found_, nullptr);
+        if (found_) found_path_ = path;
     }
     return found_;
-}
-
-// False: no memory.
-bool tree_store::remember(std::string_view path) const noexcept {
-    try {
-        found_path_ = path;
-        return true;
-    } catch (const std::exception&) {
-        return false;
-    }
 }
 
 tree_node& tree_store::edit(std::string_view path) {

@@ -152,11 +152,7 @@ std::shared_ptr<const void> core::begin_work() {
         work(const work&) = delete;
         work& operator=(const work&) = delete;
         ~work() {
-            try {
-                asio::dispatch(on->strand_, [on = on, piece = std::move(piece)] {});
-            } catch (...) {
-                // Out of memory: the waiters of client::idle() wait until the client is closed.
-            }
+            asio::dispatch(on->strand_, [on = on, piece = std::move(piece)] {});
         }
         core_ptr on;
         background_work::piece piece;

@@ -10,7 +10,6 @@
 
 namespace zkasio::detail {
 
-// `decode` may run out of memory.
 template <class Decode>
 void c_backend::sink::complete(int rc, const void* data, Decode decode) noexcept {
     c_backend* self = library_call::current;
@@ -18,13 +17,7 @@ void c_backend::sink::complete(int rc, const void* data, Decode decode) noexcept
     reply& r = std::get<reply_news>(self->news_.emplace_back(std::in_place_type<reply_news>, as_id(data))).what;
     r.code = to_code(rc);
     r.sent = outcome_unknown(rc);
-    try {
-        decode(r);
-    } catch (const std::exception&) {
-        r = reply{};
-        r.code = std::make_error_code(std::errc::not_enough_memory);
-        r.sent = true;
-    }
+    decode(r);
 }
 
 void c_backend::sink::on_void(int rc, const void* data) noexcept {

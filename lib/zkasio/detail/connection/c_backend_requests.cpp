@@ -61,11 +61,7 @@ std::error_code c_backend::submit(op_id id, const request& r) {
         const library_call guard(*this);
         step_over_reserved_numbers(zh_);
         errno = 0;
-        try {
-            code = std::visit([&](const auto& req) { return send(id, req); }, r);
-        } catch (const std::bad_alloc&) {  // before the library was called
-            code = std::make_error_code(std::errc::not_enough_memory);
-        }
+        code = std::visit([&](const auto& req) { return send(id, req); }, r);
         send_failure = errno;
     }
     if (!code) ++outstanding_;

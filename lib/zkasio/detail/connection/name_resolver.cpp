@@ -74,12 +74,9 @@ void name_resolver::wait(std::shared_ptr<void> keep_alive, const std::shared_ptr
         r->late = true;
         if (std::vector<server_address> servers = known(*r); !servers.empty()) r->done(std::move(servers), {});
     };
-    try {
-        if (!timer_) timer_ = std::make_unique<asio::steady_timer>(strand_);
-        timer_->expires_after(patience);
-        timer_->async_wait(std::move(over));
-    } catch (const std::exception&) {  // no memory: all names are waited for
-    }
+    if (!timer_) timer_ = std::make_unique<asio::steady_timer>(strand_);
+    timer_->expires_after(patience);
+    timer_->async_wait(std::move(over));
 }
 
 void name_resolver::look_up(std::shared_ptr<void> keep_alive, const std::shared_ptr<round>& r, std::size_t at) {
@@ -102,7 +99,7 @@ void name_resolver::look_up(std::shared_ptr<void> keep_alive, const std::shared_
         if (!resolver_) resolver_ = std::make_unique<asio::ip::tcp::resolver>(strand_);
         resolver_->async_resolve(h.host, std::to_string(h.port), asio::ip::resolver_base::numeric_service,
                                  std::move(found));
-    } catch (const std::exception& e) {  // no thread for the resolver, or no memory
+    } catch (const std::exception& e) {  // no thread for the resolver
         --r->pending;
         r->answers[at].pending = false;
         failed(e.what());

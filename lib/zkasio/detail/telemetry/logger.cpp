@@ -15,15 +15,12 @@ logger::logger(strand_type strand, const client_options::log_sink& sink, log_lev
 // The sink is a user's function: called in a turn of its own, not in the middle of a change. Exceptions are dropped.
 void logger::log(log_level level, std::string_view text, const std::vector<log_field>& fields) const noexcept {
     if (!sink_ || level < least_) return;
-    try {
-        asio::post(strand_, [sink = sink_, record = log_record(level, text, fields)] {
-            try {
-                (*sink)(record);
-            } catch (...) {
-            }
-        });
-    } catch (...) {  // no memory
-    }
+    asio::post(strand_, [sink = sink_, record = log_record(level, text, fields)] {
+        try {
+            (*sink)(record);
+        } catch (...) {
+        }
+    });
 }
 
 void logger::call(const std::function<void()>& f) const noexcept {

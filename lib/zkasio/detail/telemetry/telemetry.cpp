@@ -3,12 +3,8 @@
 namespace zkasio::detail {
 
 void telemetry::operation_ended(const request& what, operation_report r) noexcept {
-    try {
-        r.operation = operation_name(what);
-        r.path = path_of(what);
-    } catch (...) {
-        // Out of memory: reported without the path.
-    }
+    r.operation = operation_name(what);
+    r.path = path_of(what);
     tell(std::move(r));
 }
 

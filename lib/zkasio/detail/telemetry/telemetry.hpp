@@ -37,11 +37,7 @@ public:
 private:
     template <class Report>
     void tell(Report&& r) noexcept {
-        try {
-            if (feed_) feed_->add(std::forward<Report>(r));
-        } catch (...) {
-            // Out of memory: the observer is not told.
-        }
+        if (feed_) feed_->add(std::forward<Report>(r));
     }
 
     const std::shared_ptr<report_feed> feed_;  // null: there is no observer

@@ -44,13 +44,9 @@ provider_work::provider_work(const client& zk, const std::string& path, provider
       cache_(std::make_shared<const children_cache>(zk, path)),
       loop_(std::make_shared<session_loop>(begin_to_follow(zk, state_, cache_))) {}
 
-// Without memory to begin the background work, the cache ends with the loop, and client::idle() may not wait for that.
 provider_work::~provider_work() {
     state_->end(nullptr);
-    try {
-        toolbox(state_->events()).run_in_background(closed_in_background(close()));
-    } catch (const std::exception&) {
-    }
+    toolbox(state_->events()).run_in_background(closed_in_background(close()));
     loop_->stop();
 }
 

@@ -40,11 +40,7 @@ fixed_node_attempt::fixed_node_attempt(session on, std::string path, std::shared
 
 fixed_node_attempt::~fixed_node_attempt() {
     if (!uncertain_) return;
-    try {
-        toolbox(on_).run_in_background(clean_up(on_, path_, sole_right_, remove_, orphan_));
-    } catch (...) {
-        // Out of memory: the node goes with the session.
-    }
+    toolbox(on_).run_in_background(clean_up(on_, path_, sole_right_, remove_, orphan_));
 }
 
 asio::awaitable<std::optional<std::int64_t>> fixed_node_attempt::created(

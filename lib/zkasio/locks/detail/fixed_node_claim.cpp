@@ -29,11 +29,7 @@ struct fixed_node_claim::state : std::enable_shared_from_this<state> {
 
     template <class F>
     void on_strand(F f) noexcept {
-        try {
-            asio::dispatch(on.get_executor(), [self = shared_from_this(), f] { f(*self); });
-        } catch (...) {
-            // Out of memory: no other contender of this session gets the lock.
-        }
+        asio::dispatch(on.get_executor(), [self = shared_from_this(), f] { f(*self); });
     }
     void let_next_try() noexcept {
         if (!given_up && bodies.any()) return;
@@ -45,11 +41,7 @@ struct fixed_node_claim::state : std::enable_shared_from_this<state> {
         if (self->removing.exchange(true)) return;
         self->report.end(self->hold.reason());
         self->on_strand([](state& s) { s.let_next_try(); });
-        try {
-            toolbox(self->on).run_in_background(remove(self));
-        } catch (...) {
-            // Out of memory: the node goes with the session.
-        }
+        toolbox(self->on).run_in_background(remove(self));
     }
     static asio::awaitable<void> remove(std::shared_ptr<state> self) {
         std::optional<error> refused;

@@ -95,14 +95,10 @@ guards_in_the_way::guards_in_the_way(session on, std::string lock, boot_clock::t
 }
 
 guards_in_the_way::~guards_in_the_way() {
-    try {
-        asio::dispatch(state_->on.get_executor(), [s = state_] {
-            s->over = true;
-            s->timer.cancel();
-        });
-    } catch (...) {
-        // Out of memory: the timer ends with the session.
-    }
+    asio::dispatch(state_->on.get_executor(), [s = state_] {
+        s->over = true;
+        s->timer.cancel();
+    });
 }
 
 }  // namespace zkasio::lock_detail

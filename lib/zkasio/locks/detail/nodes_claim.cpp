@@ -24,11 +24,7 @@ struct nodes_claim::state {
         const std::lock_guard lock(mutex);
         if (std::exchange(removed, true)) return;
         report.end(hold.reason());
-        try {
-            for (const std::string& path : paths) removals.push_back(toolbox(on).ensure_removed(path));
-        } catch (...) {
-            // Out of memory: the nodes go with the session.
-        }
+        for (const std::string& path : paths) removals.push_back(toolbox(on).ensure_removed(path));
     }
 
     session on;
@@ -83,27 +79,19 @@ void nodes_claim::body_begins(asio::any_io_executor executor) {
 }
 
 void nodes_claim::body_ends(asio::any_io_executor executor) noexcept {
-    try {
-        asio::dispatch(on().get_executor(), [s = state_, executor = std::move(executor)] {
-            s->bodies.end(executor);
-            if (!s->bodies.any()) s->finish();
-        });
-    } catch (...) {
-        // Out of memory: the permits stay counted until the session ends.
-    }
+    asio::dispatch(on().get_executor(), [s = state_, executor = std::move(executor)] {
+        s->bodies.end(executor);
+        if (!s->bodies.any()) s->finish();
+    });
 }
 
 void nodes_claim::give_up() noexcept {
     state_->hold.end(true);
     state_->remove_nodes();
-    try {
-        asio::dispatch(on().get_executor(), [s = state_] {
-            s->given_up = true;
-            s->finish();
-        });
-    } catch (...) {
-        // Out of memory: the permits stay counted until their bodies end.
-    }
+    asio::dispatch(on().get_executor(), [s = state_] {
+        s->given_up = true;
+        s->finish();
+    });
 }
 
 asio::awaitable<void> nodes_claim::gone() {

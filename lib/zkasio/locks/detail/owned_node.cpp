@@ -45,14 +45,10 @@ owned_node::owned_node(owned_node&& other) noexcept
       node_(std::exchange(other.node_, {})) {}
 
 owned_node::~owned_node() {
-    try {
-        if (!node_.path.empty())
-            toolbox(on_).ensure_removed(node_.path);
-        else if (creating_)
-            toolbox(on_).run_in_background(withdraw(on_, std::move(*creating_), directory_, id_));
-    } catch (...) {
-        // Out of memory: the node goes with the session.
-    }
+    if (!node_.path.empty())
+        toolbox(on_).ensure_removed(node_.path);
+    else if (creating_)
+        toolbox(on_).run_in_background(withdraw(on_, std::move(*creating_), directory_, id_));
 }
 
 asio::awaitable<bool> owned_node::created() {

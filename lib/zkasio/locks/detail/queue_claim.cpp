@@ -59,21 +59,17 @@ void queue_claim::asked_back() noexcept {
 
 void queue_claim::give_up() noexcept {
     if (std::exchange(who_->given_up, true)) return;
-    try {
-        if (who_->asked.observed) who_->asked.observed->end();
-        std::optional<one_shot_event> gone;
-        if (!paths_.empty()) {
-            who_->hold.end(true);  // held() is false from here on
-            gone = toolbox(on_).make_one_shot_event();
-            gone_ = std::make_unique<const one_shot_event>(*gone);
-        }
-        on_.get_executor().execute([who = who_, gone = std::move(gone)] {
-            if (gone) who->depart().gone = gone;
-            who->where->leave(who);
-        });
-    } catch (...) {
-        // Out of memory: the node goes with the session.
+    if (who_->asked.observed) who_->asked.observed->end();
+    std::optional<one_shot_event> gone;
+    if (!paths_.empty()) {
+        who_->hold.end(true);  // held() is false from here on
+        gone = toolbox(on_).make_one_shot_event();
+        gone_ = std::make_unique<const one_shot_event>(*gone);
     }
+    on_.get_executor().execute([who = who_, gone = std::move(gone)] {
+        if (gone) who->depart().gone = gone;
+        who->where->leave(who);
+    });
 }
 
 asio::awaitable<void> queue_claim::gone() {
@@ -110,14 +106,10 @@ void queue_claim::body_begins(asio::any_io_executor executor) {
 }
 
 void queue_claim::body_ends(asio::any_io_executor executor) noexcept {
-    try {
-        asio::dispatch(on_.get_executor(), [who = who_, executor = std::move(executor)] {
-            who->bodies.end(executor);
-            who->where->body_ended(who);
-        });
-    } catch (...) {
-        // Out of memory: the executor stays listed, but no coroutine will run on it again.
-    }
+    asio::dispatch(on_.get_executor(), [who = who_, executor = std::move(executor)] {
+        who->bodies.end(executor);
+        who->where->body_ended(who);
+    });
 }
 
 }  // namespace zkasio::lock_detail

@@ -99,15 +99,11 @@ void item_claim::give_up() noexcept {
 
 void item_claim::return_item() noexcept {
     if (returned_.exchange(true)) return;
-    try {
-        read_item known;  // without the data
-        known.name = item_.name;
-        known.version = item_.version;
-        known.is_counted = item_.is_counted;
-        toolbox(on_).run_in_background(remove_claim(on_, what_, std::move(known), token_, gone_));
-    } catch (...) {
-        // Out of memory: the claim goes with the session.
-    }
+    read_item known;  // without the data
+    known.name = item_.name;
+    known.version = item_.version;
+    known.is_counted = item_.is_counted;
+    toolbox(on_).run_in_background(remove_claim(on_, what_, std::move(known), token_, gone_));
 }
 
 namespace {
@@ -139,11 +135,7 @@ void item_claim::report(delivery_end how) noexcept {
     r.waited = item_.waited;
     r.claimed = claimed_;
     r.ended = boot_clock::now();
-    try {
-        if (toolbox(on_).has_observer()) r.item = item_.name;
-    } catch (...) {
-        // Out of memory: the report has no name.
-    }
+    if (toolbox(on_).has_observer()) r.item = item_.name;
     send_report(on_, std::move(r), what_->path);
 }
 

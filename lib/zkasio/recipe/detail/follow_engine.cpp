@@ -58,16 +58,12 @@ void follow_engine::tell_next(std::optional<node_mark> known, node_follower::lis
 }
 
 void follow_engine::forget(awaited_report_ptr who) noexcept {
-    try {
-        asio::dispatch(strand_, [self = shared_from_this(), who = std::move(who)] {
-            if (self->who_ != who) return;
-            self->who_.reset();
-            self->tell_ = nullptr;
-            self->rules_.want_nothing();
-        });
-    } catch (...) {
-        // Out of memory: the node is read once more.
-    }
+    asio::dispatch(strand_, [self = shared_from_this(), who = std::move(who)] {
+        if (self->who_ != who) return;
+        self->who_.reset();
+        self->tell_ = nullptr;
+        self->rules_.want_nothing();
+    });
 }
 
 // ------------------------------------------------------------------------------------------------ what is told
@@ -160,7 +156,7 @@ void follow_engine::pause(back_off& pauses) {
         self->rules_.resume();
         self->work();
     });
-    pausing_ = true;  // not if there was no memory for the pause: then the next event begins one
+    pausing_ = true;
 }
 
 // The listener may call tell_next() or stop(): so the request is cleared before.
@@ -180,11 +176,7 @@ void follow_engine::tell_end() {
 // -------------------------------------------------------------------------------------------------- the end
 
 void follow_engine::stop() noexcept {
-    try {
-        asio::dispatch(strand_, [self = shared_from_this()] { self->stop_now(); });
-    } catch (...) {
-        // Out of memory: the watch goes with the session.
-    }
+    asio::dispatch(strand_, [self = shared_from_this()] { self->stop_now(); });
 }
 
 void follow_engine::stop_now() {
@@ -192,16 +184,7 @@ void follow_engine::stop_now() {
     if (!ended_) ended_ = errc::client_closed;
     tell_end();
     if (!up_) return end();
-    step(&follow_engine::begin_to_leave);
-}
-
-// A step of the end. Without memory for the step, the watches go with the session.
-void follow_engine::step(void (follow_engine::*next)()) {
-    try {
-        (this->*next)();
-    } catch (const std::exception&) {
-        end();
-    }
+    begin_to_leave();
 }
 
 void follow_engine::begin_to_leave() {
@@ -219,7 +202,7 @@ void follow_engine::begin_to_leave() {
 void follow_engine::when_answered(void (follow_engine::*next)()) {
     const pending_data fence = toolbox(on_).start_exists("/");
     fence.then([self = shared_from_this(), next] {
-        if (self->work_) self->step(next);  // otherwise connection and watches are gone
+        if (self->work_) (*self.*next)();  // otherwise connection and watches are gone
     });
 }
 

@@ -68,7 +68,6 @@ private:
     void tell(node_report report);
     void tell_end();
     void stop_now();
-    void step(void (follow_engine::*next)());
     void begin_to_leave();
     void when_answered(void (follow_engine::*next)());
     void leave();

@@ -61,11 +61,7 @@ receipt_pool::~receipt_pool() {
 }
 
 void receipt_pool::remove(const receipt& r) const noexcept {
-    try {
-        toolbox(on_).ensure_removed(r.path);
-    } catch (...) {
-        // Out of memory: the node goes with the session.
-    }
+    toolbox(on_).ensure_removed(r.path);
 }
 
 bool receipt_pool::waits() noexcept {
@@ -153,11 +149,7 @@ void receipt_pool::leave(turn& t) noexcept {
             next = first.come_;
         } else {
             --in_use_;
-            try {
-                if (t.found_ && !over_) idle_.push_back(std::move(*t.found_));
-            } catch (...) {
-                // Out of memory: the node goes with the session.
-            }
+            if (t.found_ && !over_) idle_.push_back(std::move(*t.found_));
         }
     }
     if (next) next->fire();  // the coroutine of `first` may be gone by now, which its event survives

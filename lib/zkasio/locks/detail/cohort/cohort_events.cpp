@@ -141,34 +141,26 @@ void cohort::tried(const cohort_place_ptr& place) noexcept {
 
 // T6. The timer keeps the cohort, which a program may make anew for each turn.
 void cohort::remember_tries() noexcept {
-    try {
-        asio::dispatch(on_.get_executor(), [self = shared_from_this()] {
-            if (self->over()) return;
-            self->tries_timer_.expires_after(std::chrono::minutes(1));
-            self->tries_timer_.async_wait([self](std::error_code again) {
-                const locked lock = self->mutex_.lock();
-                if (lock && !again) self->tried_ = self->wanted_ = false;
-            });
+    asio::dispatch(on_.get_executor(), [self = shared_from_this()] {
+        if (self->over()) return;
+        self->tries_timer_.expires_after(std::chrono::minutes(1));
+        self->tries_timer_.async_wait([self](std::error_code again) {
+            const locked lock = self->mutex_.lock();
+            if (lock && !again) self->tried_ = self->wanted_ = false;
         });
-    } catch (...) {
-        // Out of memory: a contender that only tries tries again.
-    }
+    });
 }
 
 // A coroutine that waits may have the turn itself.
 void cohort::warn_later() noexcept {
-    try {
-        asio::dispatch(on_.get_executor(), [self = shared_from_this()] {
-            if (self->over()) return;
-            self->warning_timer_.expires_after(long_wait);
-            self->warning_timer_.async_wait([weak = self->weak_from_this()](std::error_code cancelled) {
-                const auto waits = cancelled ? nullptr : weak.lock();
-                if (waits) waits->warn();
-            });
+    asio::dispatch(on_.get_executor(), [self = shared_from_this()] {
+        if (self->over()) return;
+        self->warning_timer_.expires_after(long_wait);
+        self->warning_timer_.async_wait([weak = self->weak_from_this()](std::error_code cancelled) {
+            const auto waits = cancelled ? nullptr : weak.lock();
+            if (waits) waits->warn();
         });
-    } catch (...) {
-        // Out of memory: nobody is warned.
-    }
+    });
 }
 
 // Under the mutex.

@@ -15,11 +15,7 @@ namespace zkasio::lock_detail {
 
 template <class F>
 void cohort_place::on_strand(F f) noexcept {
-    try {
-        asio::dispatch(of_->on().get_executor(), [self = shared_from_this(), f] { f(*self); });
-    } catch (...) {
-        // Out of memory: the place stays until the session ends, or the next event.
-    }
+    asio::dispatch(of_->on().get_executor(), [self = shared_from_this(), f] { f(*self); });
 }
 
 // On the strand, so that the claim is there when the contender is decided.

@@ -20,45 +20,37 @@ constexpr std::size_t most_reports = 4096;
 
 void cohort::report_wait(effects& e, const cohort_turn& t, boot_clock::time_point now, std::error_code failed,
                          bool refused) noexcept {
-    try {
-        lock_wait_report r;
-        r.kind = lock_kind::exclusive;
-        r.code = failed;
-        r.refused = refused;
-        if (t.place_) {
-            r.token = t.place_->claim()->token();
-            r.from = t.number_ == 0        ? t.place_->claim()->came_from()
-                     : t.queue_length_ > 0 ? hand_over::local
-                                           : hand_over::none;
-        }
-        r.queue_length = t.queue_length_;
-        r.asked = t.since_;
-        r.ended = now;
-        if (observed_) r.path = lock_->directory;
-        reports_.emplace_back(std::move(r));
-        must_flush(e);
-    } catch (...) {
-        // Out of memory: the report is lost.
+    lock_wait_report r;
+    r.kind = lock_kind::exclusive;
+    r.code = failed;
+    r.refused = refused;
+    if (t.place_) {
+        r.token = t.place_->claim()->token();
+        r.from = t.number_ == 0        ? t.place_->claim()->came_from()
+                 : t.queue_length_ > 0 ? hand_over::local
+                                       : hand_over::none;
     }
+    r.queue_length = t.queue_length_;
+    r.asked = t.since_;
+    r.ended = now;
+    if (observed_) r.path = lock_->directory;
+    reports_.emplace_back(std::move(r));
+    must_flush(e);
 }
 
 void cohort::report_hold(effects& e, const cohort_turn& t, boot_clock::time_point now) noexcept {
-    try {
-        lock_hold_report r;
-        r.kind = lock_kind::exclusive;
-        r.token = t.place_->claim()->token();
-        if (t.lost_with_place_)
-            r.lost = t.place_->claim()->hold().reason();
-        else if (t.lost_alone_)
-            r.lost = t.reason();
-        r.granted = t.since_;
-        r.ended = now;
-        if (observed_) r.path = lock_->directory;
-        reports_.emplace_back(std::move(r));
-        must_flush(e);
-    } catch (...) {
-        // Out of memory: as above.
-    }
+    lock_hold_report r;
+    r.kind = lock_kind::exclusive;
+    r.token = t.place_->claim()->token();
+    if (t.lost_with_place_)
+        r.lost = t.place_->claim()->hold().reason();
+    else if (t.lost_alone_)
+        r.lost = t.reason();
+    r.granted = t.since_;
+    r.ended = now;
+    if (observed_) r.path = lock_->directory;
+    reports_.emplace_back(std::move(r));
+    must_flush(e);
 }
 
 void cohort::must_flush(effects& e) noexcept {
@@ -67,15 +59,11 @@ void cohort::must_flush(effects& e) noexcept {
 }
 
 void cohort::flush_reports(flush_time when) noexcept {
-    try {
-        asio::dispatch(on_.get_executor(), [self = shared_from_this(), when] {
-            if (when == flush_time::now) return self->tell_reports();
-            self->flush_timer_.expires_after(reports_wait);
-            self->flush_timer_.async_wait([self](std::error_code) { self->tell_reports(); });
-        });
-    } catch (...) {
-        // Out of memory: later reports bring these along.
-    }
+    asio::dispatch(on_.get_executor(), [self = shared_from_this(), when] {
+        if (when == flush_time::now) return self->tell_reports();
+        self->flush_timer_.expires_after(reports_wait);
+        self->flush_timer_.async_wait([self](std::error_code) { self->tell_reports(); });
+    });
 }
 
 void cohort::tell_reports() noexcept {

@@ -54,11 +54,7 @@ void cohort_turn::resume(std::shared_ptr<cohort_turn> self, std::exception_ptr f
 // Not inline: the executor that drops one handler may drop that of the next turn, and so on.
 cohort_turn::delivery::~delivery() {
     if (!turn || !turn->place_) return;
-    try {
-        asio::post(turn->of_->on().get_executor(), [dropped = turn] { dropped->give_up(); });
-    } catch (...) {
-        // Out of memory: the turn is given up with its last owner, which this is.
-    }
+    asio::post(turn->of_->on().get_executor(), [dropped = turn] { dropped->give_up(); });
 }
 
 // ---------------------------------------------------------------------------------------------------- a granted turn
@@ -75,23 +71,17 @@ loss_reason cohort_turn::reason() const noexcept {
 // Most turns are short, and nothing but held() and token() is asked of them: these have no hold of their own.
 const session_hold& cohort_turn::hold() const noexcept {
     if (const session_hold* const mine = hold_.load(std::memory_order_acquire)) return *mine;
-    try {
-        auto made = std::make_unique<session_hold>(on().hold_all({std::cref(place_->claim()->hold())}));
-        session_hold* mine = nullptr;
-        if (!hold_.compare_exchange_strong(mine, made.get())) return *mine;
-        mine = made.release();
-        if (given_up_.load()) mine->end();
-        const auto self = std::const_pointer_cast<cohort_turn>(shared_from_this());
-        when_lost(on(), std::shared_ptr<const session_hold>(self, mine),
-                  [weak = std::weak_ptr<cohort_turn>(self)](loss_reason) {
-                      if (const auto turn = weak.lock()) turn->of_->turn_lost(*turn);
-                  });
-        return *mine;
-    } catch (...) {
-        // Out of memory: without a hold of its own, the turn counts as released.
-        static const session_hold none;
-        return none;
-    }
+    auto made = std::make_unique<session_hold>(on().hold_all({std::cref(place_->claim()->hold())}));
+    session_hold* mine = nullptr;
+    if (!hold_.compare_exchange_strong(mine, made.get())) return *mine;
+    mine = made.release();
+    if (given_up_.load()) mine->end();
+    const auto self = std::const_pointer_cast<cohort_turn>(shared_from_this());
+    when_lost(on(), std::shared_ptr<const session_hold>(self, mine),
+              [weak = std::weak_ptr<cohort_turn>(self)](loss_reason) {
+                  if (const auto turn = weak.lock()) turn->of_->turn_lost(*turn);
+              });
+    return *mine;
 }
 
 void cohort_turn::body_begins(asio::any_io_executor executor) {

@@ -106,14 +106,10 @@ void lookout::seen(const std::vector<std::string>& names) {
 void lookout::failed() noexcept {
     looking_ = false;
     try {
-        try {
-            throw;
-        } catch (const error& e) {
-            if (e.code() == condition::retryable) return look_later();
-            if (e.code() == condition::session_ended || e.code() == condition::cancelled) return;
-        }
-    } catch (...) {
-        // Out of memory, say: as a refusal.
+        throw;
+    } catch (const error& e) {
+        if (e.code() == condition::retryable) return look_later();
+        if (e.code() == condition::session_ended || e.code() == condition::cancelled) return;
     }
     if (const auto place = place_.lock()) place->others_are(other_contenders::waiting);
 }

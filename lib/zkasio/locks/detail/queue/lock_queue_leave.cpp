@@ -156,16 +156,9 @@ void lock_queue::remove(const contender_ptr& c, const std::vector<contender_ptr>
     std::vector<std::string> must_exist;
     must_exist.reserve(successors.size());
     for (const contender_ptr& s : successors) must_exist.push_back(s->path);
-    try {
-        const pending_removal removal = tools_.ensure_removed(c->path, std::move(must_exist));
-        removal.then(
-            [self = shared_from_this(), c, removal, successors] { self->removal_answered(c, removal, successors); });
-    } catch (...) {  // out of memory: the node goes with the session
-        c->removal_failed();
-        c->tell_gone();
-        if (c->now() == stage::left) decide(c, acquire_outcome::refused);
-        confirm(successors, nullptr);
-    }
+    const pending_removal removal = tools_.ensure_removed(c->path, std::move(must_exist));
+    removal.then(
+        [self = shared_from_this(), c, removal, successors] { self->removal_answered(c, removal, successors); });
 }
 
 void lock_queue::removal_answered(const contender_ptr& c, const pending_removal& removal,
