@@ -247,6 +247,37 @@ TEST_CASE("group_observer: settled() tells of members that start together once",
     CHECK(ensemble.run(code_of(observer.settled(-1s))) == errc::invalid_argument);
 }
 
+TEST_CASE("group_observer: settled() tells of members whose observer's connection never lasts that long", "[testing]") {
+    fake_ensemble ensemble;
+    const client zk = ensemble.client(sessions_of_ten_seconds());
+    const group_observer observer(zk, "/g");
+    ensemble.create("/g/a");
+    ensemble.run(observer.ready());
+    const bool changes_first = GENERATE(true, false);
+    if (!changes_first) ensemble.run(observer.settled(5s));
+    std::optional<group_view> seen;
+    auto read = [&]() -> asio::awaitable<void> { seen = co_await observer.settled(5s); };
+    running reading(ensemble.get_executor(), read());
+    for (int i = 0; i < 3; ++i) {
+        ensemble.run_for(4s);
+        ensemble.cut(zk);
+    }
+    ensemble.run_for(1s);
+    CHECK(reading.ended());
+    CHECK_FALSE(ensemble.run(reading.code()));
+    REQUIRE(seen);
+    CHECK(seen->current);
+    CHECK(seen->members.size() == 1);
+    // Without a connection: once, when it was gone for that long.
+    running without(ensemble.get_executor(), read());
+    ensemble.hold_down(zk);
+    ensemble.run_for(4s);
+    CHECK_FALSE(without.ended());
+    ensemble.run_for(2s);
+    CHECK_FALSE(ensemble.run(without.code()));
+    CHECK_FALSE(seen->current);
+}
+
 TEST_CASE("persistent_node: its path and data are known without waiting", "[testing]") {
     fake_ensemble ensemble;
     const client zk = ensemble.client(sessions_of_ten_seconds());

@@ -250,3 +250,60 @@ TEST_CASE("partitioner: a member whose connection breaks again and again keeps i
         CHECK(ensemble.run(r.code()) == asio::error::operation_aborted);
     }
 }
+
+// Settling is about the members: a connection that breaks and comes back with the same members begins nothing anew.
+TEST_CASE("partitioner: a member whose connection breaks more often than settle() takes its share",
+          "[testing][partitioner]") {
+    const words all = numbered("p", 1, 9);
+    const bool down_for_a_while = GENERATE(false, true);
+    const bool comes_last = GENERATE(false, true);
+    fleet f;
+    for (const char* id : {"a", "b"}) f.add(all, of_member(id));
+    if (comes_last) f.ensemble.run_for(20s);
+    f.add(all, of_member("c"));
+    const client zk = f.members.back().zk;
+    std::int64_t session = 0;
+    for (int n = 0; n < 8; ++n) {
+        f.ensemble.run_for(down_for_a_while ? 400ms : 750ms);
+        if (n == 0) session = f.ensemble.session_id(zk);
+        if (down_for_a_while) {
+            f.ensemble.hold_down(zk);
+            f.ensemble.run_for(350ms);
+            f.ensemble.let_in(zk);
+        } else {
+            f.ensemble.cut(zk);
+        }
+    }
+    f.ensemble.run_for(100ms);
+    CHECK(f.owners().size() == all.size());
+    CHECK(f.members.back().work.owned().size() == all.size() / 3);
+    CHECK(session == f.ensemble.session_id(zk));
+    CHECK(f.lines_with("/work: ") == 0);
+    f.ensemble.run_for(20s);
+    CHECK(f.all_acquired());
+    f.end_all();
+}
+
+TEST_CASE("partitioner: a member whose connections never last until the members are read says so once",
+          "[testing][partitioner]") {
+    const words all = numbered("p", 1, 9);
+    fleet f;
+    for (const char* id : {"a", "b", "c"}) f.add(all, of_member(id));
+    f.ensemble.run_for(20s);
+    const std::int64_t session = f.ensemble.session_id(f.members.back().zk);
+    f.ensemble.hang_up(f.members.back().zk);
+    f.end(f.members.front());
+    f.members.pop_front();
+    f.ensemble.run_for(9s);
+    const auto said = [&] { return f.lines_with("/work: what is assigned to c may have no owner: for 10 s"); };
+    CHECK(said() == 0);
+    f.ensemble.run_for(60s);
+    CHECK(said() == 1);
+    CHECK(f.owners().size() < all.size());
+    f.ensemble.let_in(f.members.back().zk);
+    f.ensemble.run_for(20s);
+    CHECK(session == f.ensemble.session_id(f.members.back().zk));
+    CHECK(f.owners().size() == all.size());
+    CHECK(said() == 1);
+    f.end_all();
+}

@@ -39,6 +39,8 @@ struct group_observer::reader {
     const group_names names;
     const std::string path;
     const cache_changes changes;
+    enum class news { none, flags, members };  // `flags`: all but the members
+
     one_at_a_time reading;
     std::optional<group_view> known;  // the newest view
     bool told = true;                 // `known` was returned, unless there is none
@@ -51,7 +53,7 @@ private:
     asio::awaitable<cache_update> next_update() const;
     static one_at_a_time::turn begin(const std::shared_ptr<reader>& self);
     static asio::awaitable<void> until_news(std::shared_ptr<reader> self);
-    bool take(const cache_update& update);
+    news take(const cache_update& update);
 };
 
 struct group_observer::state {
@@ -79,7 +81,7 @@ one_at_a_time::turn group_observer::reader::begin(const std::shared_ptr<reader>&
 asio::awaitable<void> group_observer::reader::until_news(std::shared_ptr<reader> self) {
     while (self->told) {
         const cache_update update = co_await self->next_update();
-        if (self->take(update)) self->told = false;
+        if (self->take(update) != news::none) self->told = false;
     }
 }
 
@@ -99,29 +101,36 @@ asio::awaitable<group_view> group_observer::reader::settled(std::shared_ptr<read
     co_await until_news(self);
     const boot_clock::time_point end = boot_clock::after(at_most);
     const auto next = [&] { return self->next_update(); };
-    for (boot_clock::time_point due = boot_clock::after(quiet);;) {
+    boot_clock::time_point settled_at = boot_clock::after(quiet), due = settled_at;
+    for (;;) {
         const std::optional<cache_update> update = co_await run_with_deadline(std::min(due, end), next);
         if (!update) break;
-        if (self->take(*update)) due = boot_clock::after(quiet);
+        const news what = self->take(*update);
+        if (what == news::none) continue;
+        // A connection that is back, and shows the same members, begins nothing anew: it may never last for `quiet`.
+        if (what == news::members) settled_at = boot_clock::after(quiet);
+        due = self->known->current ? settled_at : boot_clock::after(quiet);
     }
     self->told = true;
     co_return *self->known;
 }
 
-// Returns whether `known` has changed.
-bool group_observer::reader::take(const cache_update& update) {
+// Returns what of `known` has changed.
+group_observer::reader::news group_observer::reader::take(const cache_update& update) {
     const children_view children(update.now, path);
     if (!known || update.look_again) {
         group_view view = members_in(names, children, path);
-        if (known == view) return false;
+        if (known == view) return news::none;
+        const bool are_other = !known || known->members != view.members;
         known = std::move(view);
-        return true;
+        return are_other ? news::members : news::flags;
     }
-    bool is_other = apply_changes(*known, names, update.changes, path);
-    if (known->current != children.current() || known->readable != children.readable()) is_other = true;
+    const bool are_other = apply_changes(*known, names, update.changes, path);
+    const bool same = known->current == children.current() && known->readable == children.readable();
     known->current = children.current();
     known->readable = children.readable();
-    return is_other;
+    if (are_other) return news::members;
+    return same ? news::none : news::flags;
 }
 
 namespace {

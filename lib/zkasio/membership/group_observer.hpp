@@ -67,9 +67,10 @@ public:
     /// *Cancellation*: ends the wait; the next call tells what this one has not told.
     asio::awaitable<group_view> next() const;
 
-    /// As next(), but completes when the view has not changed for the time `quiet`, or `at_most` after the first
+    /// As next(), but completes when the members have not changed for the time `quiet`, or `at_most` after the first
     /// change: many members that start are one change. If the members have become what they were before, the view may
-    /// equal the last one.
+    /// equal the last one. A view that is not current is told when there was no connection for `quiet`; a connection
+    /// that is back, with the same members, begins nothing anew.
     /// *Fails with* what next() fails with; errc::invalid_argument for a negative time.
     asio::awaitable<group_view> settled(any_duration quiet,
                                         any_duration at_most = std::chrono::nanoseconds::max()) const;

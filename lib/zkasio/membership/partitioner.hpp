@@ -158,9 +158,12 @@ ZKASIO_EXPORT asio::awaitable<void> run_partitioner(partition_body body, client 
 /// whose member changes, see partitioner_options::settle().
 ///
 /// A member that is cut off keeps its partitions from the others until its session has ended and settle() is over. A
-/// far member holds up only the partitions that it has to give up, by its own round trips. A member whose connection
-/// never lasts as long as settle() takes nothing: what is assigned to it has no owner until its connection lasts, or
-/// its session ends.
+/// far member holds up only the partitions that it has to give up, by its own round trips.
+///
+/// A connection that breaks begins no settle() anew: only members that come or go do. A member takes what is assigned
+/// to it as soon as it has read the members on its connection, which takes two round trips, settle() after the last
+/// change that it has seen. If no connection lasts until the members are read, what is assigned to it has no owner
+/// until one does, or its session ends; after settle_at_most(), or 10 s if that is longer, a warning in the log tells.
 ///
 /// *While members differ*, as in a rolling deployment: each member publishes its assignment's name and a digest of its
 /// list of partitions.

@@ -95,3 +95,22 @@ TEST_CASE("member history: whoever was suspended for hours divides once, and the
     CHECK(h.due() == at(30'001s));
     CHECK(h.settled_at(at(30'001s)));
 }
+
+TEST_CASE("member history: views that show the same members begin nothing anew", "[partitioner]") {
+    member_history h(10s, 100s);
+    group_view view = view_of({"a1", "b1"});
+    h.see(view, at(0s));
+    view.current = !view.current;
+    h.see(view, at(7s));
+    CHECK(h.due() == at(10s));
+    h.tried(h.due());
+    view.current = !view.current;
+    h.see(view, at(60s));
+    CHECK(h.due() == at(10s));
+    CHECK(h.settled_at(at(60s)));
+    h.tried(at(60s));
+    view.members.back().data = "another plan";
+    h.see(view, at(70s));
+    CHECK(h.due() == at(80s));
+    CHECK(h.members_at(at(80s)) == ids{"a", "b"});
+}

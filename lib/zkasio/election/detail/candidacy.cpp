@@ -3,7 +3,6 @@
 #include <zkasio/error.hpp>
 #include <zkasio/recipe/errors.hpp>
 #include <zkasio/recipe/one_shot_event.hpp>
-#include <zkasio/recipe/reports.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
 #include <optional>
@@ -29,6 +28,7 @@ candidacy::candidacy(const operations& events, std::string path)
     : events_(events),
       path_(std::move(path)),
       close_(toolbox(events_).make_one_shot_event()),
+      room_("candidate", path_),
       change_(events_, mutex_) {}
 
 // ------------------------------------------------------------------------------------------------------ terms
@@ -153,11 +153,8 @@ asio::awaitable<void> candidacy::until_bodies_ended_or_closed(std::shared_ptr<ca
     co_await self->close_.run_until(ended);
 }
 
-// Whoever has stood in an earlier session waits for room: locks that wait may have taken that of the new one first.
 asio::awaitable<void> candidacy::stand_until_closed(std::shared_ptr<candidacy> self, session on,
                                                     leader_election election) {
-    back_off pauses = toolbox(self->events_).make_back_off();
-    bool warned = false;
     while (!self->closing()) {
         // A term in which the body of an earlier one still runs would keep others from leading, and do no work.
         co_await until_bodies_ended_or_closed(self);
@@ -167,23 +164,16 @@ asio::awaitable<void> candidacy::stand_until_closed(std::shared_ptr<candidacy> s
         try {
             elected = co_await self->close_.run_until(campaign);
         } catch (const error& e) {
-            no_room = self->has_stood_ && e.code() == errc::too_many_ephemerals;
+            no_room = self->room_.is_waited_for(e);
             if (!no_room) throw;
         }
         if (no_room) {
-            if (!std::exchange(warned, true))
-                log_warning(on,
-                            "candidate " + self->path_ +
-                                " waits for room to stand again: too many ephemeral nodes in this session, see "
-                                "client_options::ephemeral_budget()",
-                            {{"path", self->path_}});
-            const auto pause = [&] { return pauses.pause(); };
+            const auto pause = [&] { return self->room_.pauses(on).pause(); };
             co_await self->close_.run_until(pause);
             continue;
         }
-        pauses.reset();
         if (elected) co_await serve(self, std::move(*elected));
-        self->has_stood_ = true;
+        self->room_.stands();
     }
 }
 
@@ -193,7 +183,7 @@ asio::awaitable<void> candidacy::stand(std::shared_ptr<candidacy> self, session 
     try {
         co_await stand_until_closed(self, std::move(on), std::move(election));
     } catch (const std::system_error& e) {
-        self->has_stood_ = true;
+        self->room_.stands();
         // The node goes with the session: a candidate that was closed has nothing to do in the next one.
         const bool needs_session = e.code() == condition::retryable || e.code() == condition::session_ended ||
                                    e.code() == condition::cancelled;

@@ -7,6 +7,7 @@
 #include <zkasio/recipe/change_event.hpp>
 #include <zkasio/recipe/one_at_a_time.hpp>
 #include <zkasio/recipe/one_shot_event.hpp>
+#include <zkasio/recipe/room_to_stand.hpp>
 
 #include <asio/awaitable.hpp>
 
@@ -84,7 +85,7 @@ private:
     const std::string path_;
     const one_shot_event close_;
     bool running_ = false;  // on the strand: stand() runs
-    bool has_stood_ = false;  // the same: in a session before
+    room_to_stand room_;    // on the strand
     one_at_a_time reading_;
     mutable std::mutex mutex_;
     // Guarded by mutex_:

@@ -17,6 +17,8 @@ time_point later(time_point t, member_history::duration d) {
 
 void member_history::see(const group_view& view, time_point now) {
     assert(now >= changed_);
+    if (seen_ == view.members) return;
+    seen_ = view.members;
     std::map<std::string, member> all;
     for (const member_info& m : view.members) {
         const auto known = members_.find(m.path);

@@ -13,8 +13,9 @@ namespace zkasio::membership_detail {
 
 /// Decides when partitions are to be divided, and among which members: once the members have been the same for
 /// `settle`. If they come and go all the time, partitions are divided at the latest `at_most` after the first change,
-/// among those members that have been there for `settle`: a process that crashes again and again is not among these. No
-/// input, no output, no waiting.
+/// among those members that have been there for `settle`: a process that crashes again and again is not among these.
+/// Only the members count: a connection that is lost, and shows the same members when it is back, begins nothing anew.
+/// No input, no output, no waiting.
 class member_history {
 public:
     using duration = boot_clock::duration;
@@ -25,7 +26,7 @@ public:
         assert(settle >= duration::zero());
     }
 
-    /// Takes another view.
+    /// Takes the members of another view, whether or not it is current.
     void see(const group_view& view, time_point now);
 
     /// When to divide, unless another view comes before. time_point::max(): never.
@@ -47,6 +48,7 @@ private:
         time_point since;
     };
     const duration settle_, at_most_;
+    std::vector<member_info> seen_;
     std::map<std::string, member> members_;  // by the node: a member that has gone and come again has another node
     time_point changed_{}, first_{};         // the last change; the first since the last division
     bool divided_ = true;                    // nothing has changed since the last division

@@ -8,6 +8,7 @@
 #include <zkasio/membership/detail/node_claim.hpp>
 #include <zkasio/membership/detail/node_step.hpp>
 #include <zkasio/membership/persistent_node.hpp>
+#include <zkasio/recipe/room_to_stand.hpp>
 #include <zkasio/session.hpp>
 
 #include <asio/awaitable.hpp>
@@ -69,7 +70,6 @@ private:
     void create_failed(const error& e, bool was_unknown) noexcept;
     void stands(const node_stat& node, node_board::wished_data data);
     bool refuses_data(const error& why, const node_board::wished_data& data) const;
-    void warn_of_no_room(const session& on);
     boot_clock::time_point next_touch() const noexcept;
 
     const std::shared_ptr<node_board> board_;
@@ -79,8 +79,7 @@ private:
     bool running_ = false;               // keep() runs
     boot_clock::time_point running_until_{};  // when the last keep() ended
     bool given_up_ = false;
-    bool has_stood_ = false;             // once: a full ephemeral_budget() ends the node no longer
-    bool waits_for_room_ = false;        // and that was logged
+    room_to_stand room_;
     std::vector<std::int64_t> former_sessions_;  // the last few in which the node may have been created
     std::string node_path_;              // "": a sequential node that has no name yet
     std::int64_t created_by_ = 0;        // see node_facts

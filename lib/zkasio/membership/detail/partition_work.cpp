@@ -11,6 +11,7 @@
 #include <zkasio/recipe/toolbox.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -155,8 +156,8 @@ void partition_work::assign(task_scope& tasks, const division& how, bool settled
     for (const std::string& name : how.stands_in_for) start(tasks, name, role_of_task::stands_in);
 }
 
-// While this member is not seen in the view, it has just lost its session, or has just joined. Its partitions are known
-// when it is back, or has been there for a while.
+// While this member is not seen among the others, it has just lost its session, or has just joined. Its partitions are
+// known when it is back, or has been there for a while.
 void partition_work::divide_among(task_scope& tasks, const group_view& view, const member_history& history,
                                   boot_clock::time_point now) {
     const std::vector<std::string> members = history.members_at(now);
@@ -167,26 +168,48 @@ void partition_work::divide_among(task_scope& tasks, const group_view& view, con
                         std::to_string(members.size()) + " of " + std::to_string(view.members.size()) +
                         " that have been there for that long",
                     {{"path", path_}});
-    const bool seen = std::binary_search(members.begin(), members.end(), options_.id());
-    if (!view.current || !seen) return;
+    if (!std::binary_search(members.begin(), members.end(), options_.id())) return;
     const division how = membership_detail::divide(options_, planning_members(view, members), table_.partitions());
     if (std::exchange(difference_, how.difference) != how.difference && !how.difference.empty())
         log_warning(zk_, path_ + ": " + how.difference, {{"path", path_}});
     assign(tasks, how, settled);
 }
 
+// Of an outage, and of a connection that breaks again and again: the client's own lines do not tell what follows.
+void partition_work::warn_of_unread_members() const {
+    const auto seconds = std::chrono::ceil<std::chrono::seconds>(patience()).count();
+    log_warning(zk_,
+                path_ + ": what is assigned to " + options_.id() + " may have no owner: for " +
+                    std::to_string(seconds) + " s no connection has lasted until the members were read",
+                {{"path", path_}});
+}
+
+std::chrono::nanoseconds partition_work::patience() const noexcept {
+    constexpr std::chrono::seconds least(10);
+    return std::max<std::chrono::nanoseconds>(options_.settle_at_most(), least);
+}
+
+// Members that may have gone are not divided among: while the view is not current, the next one is waited for.
 asio::awaitable<void> partition_work::divide_until_settled(task_scope& tasks, const group_observer& observer,
                                                            member_history& history, group_view& view) {
     auto next = [&] { return observer.next(); };
+    auto overdue = boot_clock::after(patience());
     history.see(view, boot_clock::now());
     for (bool settled = false; !settled;) {
-        std::optional<group_view> other = co_await run_with_deadline(history.due(), next);
+        const auto due = view.current ? history.due() : overdue;
+        std::optional<group_view> other = co_await run_with_deadline(due, next);
         if (other) {
+            if (view.current) overdue = boot_clock::after(patience());
             view = std::move(*other);
             history.see(view, boot_clock::now());
             continue;
         }
-        const auto now = std::max(history.due(), boot_clock::now());
+        if (!view.current) {
+            warn_of_unread_members();
+            overdue = boot_clock::time_point::max();
+            continue;
+        }
+        const auto now = std::max(due, boot_clock::now());
         settled = history.settled_at(now);
         divide_among(tasks, view, history, now);
         history.tried(now);
@@ -204,7 +227,7 @@ asio::awaitable<void> partition_work::divide_for_ever(task_scope& tasks) {
     tasks.spawn(requests_as("partitioner", path_, me.ended()));
     const group_observer observer = party.observe();
     member_history history(options_.settle(), options_.settle_at_most());
-    group_view view = co_await observer.next();
+    group_view view;
     for (;;) {
         co_await divide_until_settled(tasks, observer, history, view);
         view = co_await observer.next();

@@ -11,6 +11,7 @@
 
 #include <asio/awaitable.hpp>
 
+#include <chrono>
 #include <map>
 #include <memory>
 #include <optional>
@@ -53,6 +54,8 @@ private:
     };
 
     asio::awaitable<void> divide_for_ever(task_scope& tasks);
+    void warn_of_unread_members() const;
+    std::chrono::nanoseconds patience() const noexcept;
     asio::awaitable<void> divide_until_settled(task_scope& tasks, const group_observer& observer,
                                                member_history& history, group_view& view);
     void divide_among(task_scope& tasks, const group_view& view, const member_history& history,
