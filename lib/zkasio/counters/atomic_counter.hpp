@@ -58,9 +58,9 @@ public:
     /// as Curator's PromotedToLock. While the mutex has contenders, all writers of this path, add() and
     /// compare_and_set(), wait in its queue before they write: so a writer in the queue is overtaken by each other
     /// client twice at most, by writes that were under way, and also a slow or far client has its turn. A writer
-    /// without this path is not bound. The mutex is for these turns alone: whoever holds it holds up all writers.
-    /// Costs a read for each write, sent together with it, and a lock only under such a load. Throws
-    /// errc::invalid_path.
+    /// without this path is not bound. The mutex is for these turns alone: whoever holds it holds up all writers; a
+    /// writer that is cut off in its turn, until its session ends. Costs a read for each write, sent together with it,
+    /// and a lock only under such a load. Throws errc::invalid_path.
     counter_options& promote_to(std::string lock_path);
     /// See promote_to() (3). Throws errc::invalid_argument for a negative number.
     counter_options& optimistic_tries(int n);

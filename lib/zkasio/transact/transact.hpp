@@ -83,9 +83,10 @@ public:
     /// While the mutex has contenders, all transact() with this path that write wait in its queue before they write: so
     /// one in the queue is overtaken by each other one once at most, by a run that was under way, and also a long body
     /// or a far client has its turn. A writer without this path is not bound. The mutex is for these turns alone:
-    /// whoever holds it, also a body that hangs, holds up all writers. Neither the body nor its caller may hold it: if
-    /// it is the lock of under(), transact() fails with errc::would_deadlock. Costs a read for each run, sent together
-    /// with the first one of the body, and a lock only under such a load. Throws errc::invalid_path.
+    /// whoever holds it, also a body that hangs, holds up all writers; a writer that is cut off in its turn, until its
+    /// session ends. Neither the body nor its caller may hold it: if it is the lock of under(), transact() fails with
+    /// errc::would_deadlock. Costs a read for each run, sent together with the first one of the body, and a lock only
+    /// under such a load. Throws errc::invalid_path.
     transact_options& promote_to(std::string lock_path);
 
     const std::string& receipts() const noexcept { return receipts_; }
