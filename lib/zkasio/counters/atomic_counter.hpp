@@ -85,8 +85,9 @@ private:
 ///
 /// Additions that the coroutines of one session make while a write is under way are one write of their sum, in the
 /// order of their calls; each gets its own result. So a counter costs one round trip for each write, however many
-/// coroutines add. Writes of several sessions exclude each other by the version of the node: under contention see
-/// counter_options::promote_to().
+/// coroutines add. Writes of several sessions exclude each other by the version of the node. Without
+/// counter_options::promote_to() that is not fair: beside clients that write all the time, a far one may be late each
+/// time, without a bound.
 ///
 /// A node that does not exist counts as 0, and is created, with its parents, by the first write. If an operator deletes
 /// the node, the counter begins again at 0. Versions begin again with it, and a write names only the version that it

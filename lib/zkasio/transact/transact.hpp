@@ -111,6 +111,9 @@ ZKASIO_EXPORT asio::awaitable<void> run_transact(std::function<asio::awaitable<v
 /// and modify() of one client that meet conflicts at a node, one at a time goes on, which keeps the others waiting for
 /// at most five seconds.
 ///
+/// Without transact_options::promote_to() not fair: beside clients that write the nodes all the time, a far one, or a
+/// long body, may be late each time, without a bound.
+///
 ///     const auto transfer = [&](zkasio::unit& u) -> asio::awaitable<void> {
 ///         const auto from = co_await u.get("/accounts/a");
 ///         const auto to = co_await u.get("/accounts/b");
