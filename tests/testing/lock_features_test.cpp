@@ -203,6 +203,19 @@ void attempts_do_not_wait(const kind_of_lock& k) {
     CHECK(s.e.run(s.theirs->attempt()));
 }
 
+void try_right_after_a_release(const kind_of_lock& k) {
+    scene s(k);
+    const std::vector<contender_ptr> tries{s.ours, s.ours_next};
+    auto body = [&]() -> asio::awaitable<void> {
+        for (const contender_ptr& next : tries) {
+            { const holding released = co_await s.ours->take(); }
+            const holding got = co_await next->attempt();
+            CHECK(got);
+        }
+    };
+    s.e.run(body);
+}
+
 void limits_end_the_wait(const kind_of_lock& k) {
     scene s(k);
     s.take();
@@ -456,6 +469,10 @@ void try_feature(test_of_field feature) {
 
 TEST_CASE("locks: an attempt does not wait, whoever holds the lock", "[lock][table]") {
     try_feature(attempts_do_not_wait);
+}
+// Numbers of slots that rest are another matter, see slots_test.
+TEST_CASE("locks: a try of the same client right after a release gets the lock", "[lock][table]") {
+    try_feature(try_right_after_a_release);
 }
 TEST_CASE("locks: a time limit ends the wait, or the lock is acquired in time", "[lock][table]") {
     try_feature(limits_end_the_wait);
