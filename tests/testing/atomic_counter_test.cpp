@@ -395,6 +395,37 @@ TEST_CASE("atomic_counter: a client has its turn beside one that adds all the ti
     }
 }
 
+TEST_CASE("atomic_counter: in its turn of promote_to(), a writer makes no pauses after conflicts") {
+    for (const bool adds : {true, false}) {
+        INFO((adds ? "add()" : "compare_and_set()"));
+        fake_ensemble e;
+        e.create("/n", "0");
+        const client zk = e.client(calm());
+        const atomic_counter c(zk, "/n", text().promote_to("/turns").optimistic_tries(0));
+        int conflicts = 0;
+        e.on_step([&](std::string_view step) {
+            if (step.find("deliver 0: get") == std::string_view::npos || e.children("/turns").empty()) return;
+            if (++conflicts <= 4) e.set("/n", "0");  // between the read and the write
+        });
+        auto body = [&]() -> asio::awaitable<void> {
+            co_await zk.connected();
+            const auto begin = e.now();
+            bool done = true;
+            if (adds)
+                co_await c.add(1);
+            else
+                done = co_await c.compare_and_set(0, 1);
+            CHECK(done);
+            CHECK(e.now() - begin < 20ms);
+            CHECK(conflicts >= 4);
+            CHECK(e.data("/n") == "1");
+            e.on_step(nullptr);
+            co_await zk.close();
+        };
+        e.run(body);
+    }
+}
+
 TEST_CASE("atomic_counter: a child of promote_to()'s directory that is no contender makes nobody wait") {
     fake_ensemble e;
     e.create("/n-lock/note", "of an operator");

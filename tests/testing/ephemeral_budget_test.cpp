@@ -6,6 +6,7 @@
 #include <zkasio/error.hpp>
 #include <zkasio/locks/mutex.hpp>
 #include <zkasio/locks/semaphore.hpp>
+#include <zkasio/log_record.hpp>
 #include <zkasio/path.hpp>
 #include <zkasio/testing/fake_ensemble.hpp>
 
@@ -63,6 +64,28 @@ TEST_CASE("ephemeral budget: the fake ends no session whose nodes real servers c
         for (int i = 0; i < 100; ++i) co_await zk.remove("/" + std::to_string(i) + long_name);
         co_await zk.close();
         CHECK(e.sessions() == 0);
+    };
+    e.run(body);
+}
+
+TEST_CASE("ephemeral budget: nodes of 256 kB are worth one line in the log") {
+    fake_ensemble e;
+    std::vector<std::string> warnings;
+    const client zk = e.client(calm().log([&](const log_record& r) {
+        if (r.level() == log_level::warning) warnings.push_back(r.text());
+    }));
+    auto body = [&]() -> asio::awaitable<void> {
+        const std::string long_name(1000, 'n');
+        const create_options how = ephemeral();
+        for (int i = 100; i < 400; ++i) {
+            if (i < 350) CHECK(warnings.empty());
+            co_await zk.create("/" + std::to_string(i) + long_name, "", how);
+        }
+        REQUIRE(warnings.size() == 1);
+        CHECK(warnings[0] ==
+              "the whole paths of this session's ephemeral nodes, with 4 bytes for each node, have 263088 bytes: the "
+              "servers remove all of them in one transaction, see docs/limits.md");
+        co_await zk.close();
     };
     e.run(body);
 }

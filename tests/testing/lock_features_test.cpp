@@ -203,6 +203,19 @@ void attempts_do_not_wait(const kind_of_lock& k) {
     CHECK(s.e.run(s.theirs->attempt()));
 }
 
+void try_right_after_a_release(const kind_of_lock& k) {
+    scene s(k);
+    const std::vector<contender_ptr> tries{s.ours, s.ours_next};
+    auto body = [&]() -> asio::awaitable<void> {
+        for (const contender_ptr& next : tries) {
+            { const holding released = co_await s.ours->take(); }
+            const holding got = co_await next->attempt();
+            CHECK(got);
+        }
+    };
+    s.e.run(body);
+}
+
 void limits_end_the_wait(const kind_of_lock& k) {
     scene s(k);
     s.take();
@@ -298,6 +311,7 @@ void body_under_a_lost_guard(const kind_of_lock& k) {
     CHECK(*next);
 }
 
+// What a process that was killed has left in a session that is resumed: resume_test, any_kind().
 void resumed_and_handed_over(const kind_of_lock& k) {
     scene s(k);
     s.take();
@@ -312,7 +326,6 @@ void resumed_and_handed_over(const kind_of_lock& k) {
     const running waits(s.e.get_executor(), take_into(k.rival(heir), got));
     s.e.run_for(1s);
     CHECK_FALSE(*got);
-    waits.ended();
     s.e.run(heir.close());
     s.e.run_for(1s);
     CHECK(waits.ended());
@@ -381,6 +394,20 @@ void default_acl_protects(const kind_of_lock& k) {
     s.e.run(eve.close());
 }
 
+void read_only_client_is_refused(const kind_of_lock& k) {
+    fake_ensemble e;
+    const client reader = e.client(ten_seconds().read_only());
+    e.lose_quorum(reader);
+    e.run(reader.connected());
+    const contender_ptr ours = k.holder(reader);
+    const auto begin = e.now();
+    CHECK(code_of([&] { e.run(ours->take()); }) == zk_errc::not_read_only);
+    CHECK(code_of([&] { e.run(ours->attempt()); }) == zk_errc::not_read_only);
+    CHECK(code_of([&] { e.run(ours->attempt_for(2s)); }) == zk_errc::not_read_only);
+    CHECK(e.now() - begin < 1s);
+    e.run(reader.close());
+}
+
 void cohort_beside_it(const kind_of_lock& k) {
     scene s(k);
     const contender_ptr cohort = of(cohort_mutex(s.first, "/locks/a", cohort_mutex_options().turns(10).linger(1h)));
@@ -401,20 +428,6 @@ void cohort_beside_it(const kind_of_lock& k) {
 // ---------------------------------------------------------------------------------------------------------- the table
 
 using test_of_field = void (*)(const kind_of_lock&);
-const std::map<std::string, test_of_field> features{
-    {"try", attempts_do_not_wait},
-    {"limit", limits_end_the_wait},
-    {"owner", owner_has_it_already},
-    {"revoke", revoke_is_heard},
-    {"stop margin", margin_ends_bodies_as_owners},
-    {"lost guard with a running body", body_under_a_lost_guard},
-    {"resume, hand_over", resumed_and_handed_over},
-    {"operator", operator_deletes_the_node},
-    {"expiry", session_expires},
-    {"watch budget", without_room_for_watches},
-    {"default ACL", default_acl_protects},
-    {"cohort beside it", cohort_beside_it},
-};
 
 // No field: "linger". Only a cohort_mutex keeps a lock that no coroutine of its process wants, in an idle place of the
 // queue: cohort_mutex_test ("a place lingers for as long as it is told") and cohort_mutex_others_test try that. Numbers
@@ -428,52 +441,70 @@ struct exception_of {
     std::string reason;
     test_of_field instead = nullptr;
 };
-const std::map<std::pair<std::string, std::string>, exception_of> exceptions{
-    {{"semaphore", "owner"}, {no_owners, owner_is_refused}},
-    {{"multi_mutex", "owner"}, {"refused: each part names its own in add(), see lock_owner_test", owner_is_refused}},
-    {{"unfair_mutex", "owner"}, {no_owners, owner_is_refused}},
-    {{"slots", "owner"}, {no_owners, owner_is_refused}},
-    {{"leader_election", "owner"}, {"refused: a term has one end", owner_is_refused}},
-    {{"writer", "cohort beside it"}, {other_names}},
-    {{"reader", "cohort beside it"}, {other_names}},
-    {{"semaphore", "cohort beside it"}, {other_names}},
-    {{"unfair_mutex", "cohort beside it"}, {other_names}},
-    {{"slots", "cohort beside it"}, {other_names}},
-    {{"leader_election", "cohort beside it"}, {other_names}},
+const std::map<std::pair<std::string, test_of_field>, exception_of> exceptions{
+    {{"semaphore", owner_has_it_already}, {no_owners, owner_is_refused}},
+    {{"multi_mutex", owner_has_it_already},
+     {"refused: each part names its own in add(), see lock_owner_test", owner_is_refused}},
+    {{"unfair_mutex", owner_has_it_already}, {no_owners, owner_is_refused}},
+    {{"slots", owner_has_it_already}, {no_owners, owner_is_refused}},
+    {{"leader_election", owner_has_it_already}, {"refused: a term has one end", owner_is_refused}},
+    {{"writer", cohort_beside_it}, {other_names}},
+    {{"reader", cohort_beside_it}, {other_names}},
+    {{"semaphore", cohort_beside_it}, {other_names}},
+    {{"unfair_mutex", cohort_beside_it}, {other_names}},
+    {{"slots", cohort_beside_it}, {other_names}},
+    {{"leader_election", cohort_beside_it}, {other_names}},
 };
 
-void try_feature(const std::string& feature) {
+void try_feature(test_of_field feature) {
     for (const kind_of_lock& kind : kinds()) {
         INFO(kind.name);
         const auto found = exceptions.find({kind.name, feature});
-        const test_of_field test = found == exceptions.end() ? features.at(feature) : found->second.instead;
+        const test_of_field test = found == exceptions.end() ? feature : found->second.instead;
         if (test) test(kind);
     }
 }
 
 }  // namespace
 
-TEST_CASE("locks: an attempt does not wait, whoever holds the lock", "[lock][table]") { try_feature("try"); }
+TEST_CASE("locks: an attempt does not wait, whoever holds the lock", "[lock][table]") {
+    try_feature(attempts_do_not_wait);
+}
+// Numbers of slots that rest are another matter, see slots_test.
+TEST_CASE("locks: a try of the same client right after a release gets the lock", "[lock][table]") {
+    try_feature(try_right_after_a_release);
+}
 TEST_CASE("locks: a time limit ends the wait, or the lock is acquired in time", "[lock][table]") {
-    try_feature("limit");
+    try_feature(limits_end_the_wait);
 }
 TEST_CASE("locks: an owner has at once what it has already, where there are owners", "[lock][table]") {
-    try_feature("owner");
+    try_feature(owner_has_it_already);
 }
-TEST_CASE("locks: a holder hears that it is asked back", "[lock][table]") { try_feature("revoke"); }
-TEST_CASE("locks: a stop margin ends a body while it owns the lock", "[lock][table]") { try_feature("stop margin"); }
+TEST_CASE("locks: a holder hears that it is asked back", "[lock][table]") { try_feature(revoke_is_heard); }
+TEST_CASE("locks: a stop margin ends a body while it owns the lock", "[lock][table]") {
+    try_feature(margin_ends_bodies_as_owners);
+}
 TEST_CASE("locks: a body under a lost guard keeps its own client out, and no other", "[lock][table]") {
-    try_feature("lost guard with a running body");
+    try_feature(body_under_a_lost_guard);
 }
 TEST_CASE("locks: a session that is handed over and resumed holds nothing", "[lock][table]") {
-    try_feature("resume, hand_over");
+    try_feature(resumed_and_handed_over);
 }
-TEST_CASE("locks: an operator deletes a holder's node", "[lock][table]") { try_feature("operator"); }
-TEST_CASE("locks: a holder's session expires", "[lock][table]") { try_feature("expiry"); }
+TEST_CASE("locks: an operator deletes a holder's node", "[lock][table]") { try_feature(operator_deletes_the_node); }
+TEST_CASE("locks: a holder's session expires", "[lock][table]") { try_feature(session_expires); }
 TEST_CASE("locks: a free lock is acquired without room for watches", "[lock][table]") {
-    try_feature("watch budget");
+    try_feature(without_room_for_watches);
 }
-TEST_CASE("locks: nodes have the client's default ACL", "[lock][table]") { try_feature("default ACL"); }
-TEST_CASE("locks: beside a cohort of the same client", "[lock][table]") { try_feature("cohort beside it"); }
+TEST_CASE("locks: nodes have the client's default ACL", "[lock][table]") { try_feature(default_acl_protects); }
+TEST_CASE("locks: a client that only reads is refused, and does not wait", "[lock][table]") {
+    try_feature(read_only_client_is_refused);
+}
+TEST_CASE("locks: beside a cohort of the same client", "[lock][table]") { try_feature(cohort_beside_it); }
+
+TEST_CASE("locks: each exception is of a kind that there is", "[lock][table]") {
+    std::set<std::string> names;
+    for (const kind_of_lock& kind : kinds()) names.insert(kind.name);
+    for (const auto& [field, exception] : exceptions) CHECK(names.count(field.first) == 1);
+}
 
 }  // namespace lock_features_tests

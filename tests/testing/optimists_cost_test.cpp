@@ -10,13 +10,16 @@
 #include <zkasio/counters/id_allocator.hpp>
 #include <zkasio/locks/unfair_mutex.hpp>
 #include <zkasio/modify.hpp>
+#include <zkasio/recipe/receipts.hpp>
 #include <zkasio/testing/fake_ensemble.hpp>
 #include <zkasio/transact/transact.hpp>
+#include <zkasio/transaction.hpp>
 
 #include <asio/awaitable.hpp>
 #include <asio/steady_timer.hpp>
 #include <asio/use_awaitable.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstddef>
@@ -70,6 +73,36 @@ TEST_CASE("cost of modify(): a read and a write each, of a node of one's own", "
         CHECK(c.listings == 0);
         CHECK(c.watches == 0);
         CHECK(c.ephemerals == 0);
+        close_all(e, all);
+    }
+}
+
+// Receipts that were created serve further transactions.
+TEST_CASE("cost of transactions with receipts: a request each, and one for each of at most 64 receipts", "[numbers]") {
+    const auto put = [](receipts with, std::string path) -> asio::awaitable<void> {
+        transaction steps;
+        steps.create(std::move(path));
+        co_await with.apply(std::move(steps));
+    };
+    for (const std::size_t n : user_counts) {
+        fake_ensemble e;
+        e.create("/items");
+        e.create("/receipts");
+        std::vector<client> all = connected_clients(e, 1);
+        {
+            const receipts with(all[0].session_now(), "/receipts");
+            const std::size_t made = std::min<std::size_t>(n, 64);
+            for (const std::size_t creates : {made, std::size_t{0}}) {
+                const std::string items = "/items/" + std::to_string(creates) + "-";
+                const cost c = cost_of_users(e, n, [&](std::size_t i) { return put(with, items + std::to_string(i)); });
+                INFO(n << " at a time: " << c);
+                CHECK(c.requests == n + creates);
+                CHECK(c.writes == n + creates);
+                CHECK(c.listings == 0);
+                CHECK(c.watches == 0);
+                CHECK(c.ephemerals == static_cast<std::int64_t>(creates));
+            }
+        }
         close_all(e, all);
     }
 }

@@ -5,14 +5,7 @@
 #include "testing/steps.hpp"
 
 #include <zkasio/cache/node_cache.hpp>
-#include <zkasio/election/leader_election.hpp>
 #include <zkasio/error.hpp>
-#include <zkasio/locks/cohort_mutex.hpp>
-#include <zkasio/locks/mutex.hpp>
-#include <zkasio/locks/semaphore.hpp>
-#include <zkasio/locks/shared_mutex.hpp>
-#include <zkasio/locks/slots.hpp>
-#include <zkasio/locks/unfair_mutex.hpp>
 #include <zkasio/membership/group.hpp>
 #include <zkasio/modify.hpp>
 #include <zkasio/queues/work_queue.hpp>
@@ -90,6 +83,7 @@ TEST_CASE("read-only client: reads are answered, everything else is refused at o
     CHECK(ensemble.watches() == 0);
 }
 
+// Locks: lock_features_test.
 TEST_CASE("read-only client: recipes that write are refused, none waits", "[testing]") {
     fake_ensemble ensemble;
     ensemble.create("/dir");
@@ -102,16 +96,6 @@ TEST_CASE("read-only client: recipes that write are refused, none waits", "[test
             INFO(what);
             CHECK(code == zk_errc::not_read_only);
         };
-        refused("mutex", co_await code_of(mutex(zk, "/dir/a").acquire()));
-        refused("mutex, try", co_await code_of(mutex(zk, "/dir/a").try_acquire()));
-        refused("cohort_mutex", co_await code_of(cohort_mutex(zk, "/dir/b").acquire()));
-        refused("unfair_mutex", co_await code_of(unfair_mutex(zk, "/dir/c").acquire()));
-        const shared_mutex shared(zk, "/dir/d");
-        refused("reader", co_await code_of(shared.readers().acquire()));
-        refused("writer", co_await code_of(shared.acquire()));
-        refused("semaphore", co_await code_of(semaphore(zk, "/dir/e", permits::fixed(2)).acquire()));
-        refused("slots", co_await code_of(slots(zk, "/dir/f", 2).acquire()));
-        refused("election", co_await code_of(leader_election(zk, "/dir/g").campaign()));
         refused("group", co_await code_of(group(zk, "/dir/h").join("m")));
         refused("queue", co_await code_of(work_queue(zk, "/dir/i").put("item")));
         const auto change = [](const std::optional<node_data>&) { return std::optional<std::string>("x"); };

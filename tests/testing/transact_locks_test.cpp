@@ -228,8 +228,10 @@ TEST_CASE("transact: after its tries it takes the mutex, and gives the mutex bac
         e.create("/a", "0");
         int runs = 0;
         std::vector<std::size_t> queue;
+        decltype(e.now()) turn_began{};
         const auto body = [&](unit& u) -> asio::awaitable<std::string> {
             queue.push_back(e.children("/turns").size());
+            if (runs == 2) turn_began = e.now();
             const std::string sum = co_await move_one(u);
             if (++runs < 6) e.set("/a", "0");
             co_return sum;
@@ -237,6 +239,7 @@ TEST_CASE("transact: after its tries it takes the mutex, and gives the mutex bac
         const outcome o = co_await try_transact(zk, body, certain().promote_to("/turns").tries(2));
         CHECK(o.done);
         CHECK(queue == std::vector<std::size_t>{0, 0, 1, 1, 1, 1});
+        CHECK(e.now() - turn_began < 10ms);  // without pauses, while others wait
         co_await zk.idle();
         CHECK(e.children("/turns").empty());
     });

@@ -221,6 +221,30 @@ TEST_CASE("fair locks: a partner that falls silent holds others up for its sessi
         }
 }
 
+TEST_CASE("multi_mutex: who falls silent while it waits for a later lock keeps earlier ones for its session timeout",
+          "[partners]") {
+    fake_ensemble e;
+    client silent = e.client(sessions_of_ten_seconds()), healthy = e.client(sessions_of_ten_seconds());
+    const fair_lock& both = fair_locks().back();
+    std::optional<lock_guard> later = e.run(mutex(healthy, "/l/b").acquire()), first;
+    const running waits(e.get_executor(), use_once(both.make(silent)));
+    e.run_for(1s);
+    CHECK_FALSE(e.run(mutex(healthy, "/l/a").try_acquire()));
+    e.silence(silent);
+    e.run_for(1s);
+    later.reset();
+    const auto begin = e.now();
+    lock_guard guard = e.run(both.make(healthy)->acquire(), 20s);
+    CHECK(e.now() - begin > 5s);
+    CHECK(e.now() - begin < 11s);
+    e.run(guard.release());
+    e.let_in(silent);
+    const std::error_code ended = e.run(waits.code());
+    CHECK((!ended || ended == errc::session_expired));
+    for (client* zk : {&silent, &healthy}) e.run(zk->close());
+    e.run_dry();
+}
+
 // Among processes the first has the number; within a process, the line decides.
 TEST_CASE("slots: coroutines of a far client, or one whose connection breaks, get numbers in their order",
           "[partners]") {
@@ -293,33 +317,72 @@ TEST_CASE("slots: a client that falls silent keeps its numbers from others for i
     e.run_dry();
 }
 
-TEST_CASE("shared_mutex: a far writer beside readers that come all the time has its turns", "[partners]") {
-    for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
-        fake_ensemble e(seed);
-        std::vector<client> all;
-        std::vector<user_of_lock> users(4);
-        std::vector<std::unique_ptr<running>> tasks;
-        bool over = false;
-        for (std::size_t i = 0; i < users.size(); ++i) all.push_back(e.client(calm()));
-        for (const client& zk : all) e.run(zk.connected());
-        for (std::size_t i = 0; i < users.size(); ++i) {
-            const shared_mutex lock(all[i], "/l");
-            const auto side =
-                std::make_shared<shared_mutex_side>(lock.as(i == 0 ? lock_kind::exclusive : lock_kind::shared));
-            tasks.push_back(std::make_unique<running>(e.get_executor(), use_lock(e, side, users[i], over)));
+TEST_CASE("shared_mutex: an ailing writer beside readers that come all the time has its turns, and a reader its",
+          "[partners]") {
+    for (const lock_kind kind : {lock_kind::exclusive, lock_kind::shared})
+        for (const ailment how : {ailment::is_far, ailment::is_cut_often})
+            for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+                fake_ensemble e(seed);
+                std::vector<client> all;
+                std::vector<user_of_lock> users(4);
+                std::vector<std::unique_ptr<running>> tasks;
+                bool over = false;
+                for (std::size_t i = 0; i < users.size(); ++i) all.push_back(e.client(calm()));
+                for (const client& zk : all) e.run(zk.connected());
+                for (std::size_t i = 0; i < users.size(); ++i) {
+                    const bool writes = (i == 0) == (kind == lock_kind::exclusive);
+                    const shared_mutex lock(all[i], "/l");
+                    const auto side =
+                        std::make_shared<shared_mutex_side>(lock.as(writes ? lock_kind::exclusive : lock_kind::shared));
+                    tasks.push_back(std::make_unique<running>(e.get_executor(), use_lock(e, side, users[i], over)));
+                }
+                tasks.push_back(std::make_unique<running>(e.get_executor(), ail(e, all[0], how, over)));
+                e.run_for(1s);
+                stop_all(e, over, tasks);
+                INFO((kind == lock_kind::exclusive ? "writer" : "reader")
+                     << (how == ailment::is_far ? ", far" : ", cut often") << ", seed " << seed);
+                for (std::size_t i = 0; i < users.size(); ++i) {
+                    INFO((i == 0 ? "the ailing one: " : "another one: ")
+                         << users[i].grants << " grants, longest wait " << users[i].longest.count() / 1'000'000
+                         << " ms");
+                    CHECK(users[i].longest < 1s);
+                    CHECK(users[i].grants > 5);
+                }
+                for (const client& zk : all) e.run(zk.close());
+                e.run_dry();
+            }
+}
+
+// A cohort waits for one tenure of each other one, for the turn that ends the tenure, and for its own round trips.
+TEST_CASE("cohort_mutex: a far cohort beside near ones that are always busy has its tenures", "[partners]") {
+    for (const ailment how : {ailment::is_far, ailment::is_cut_often})
+        for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+            fake_ensemble e(seed);
+            constexpr std::size_t cohorts = 3, members = 3;
+            std::vector<client> all;
+            std::vector<user_of_lock> users(cohorts * members);
+            std::vector<std::unique_ptr<running>> tasks;
+            bool over = false;
+            for (std::size_t i = 0; i < cohorts; ++i) all.push_back(e.client(calm()));
+            for (const client& zk : all) e.run(zk.connected());
+            for (std::size_t i = 0; i < users.size(); ++i) {
+                auto lock = std::make_shared<cohort_mutex>(all[i / members], "/l");
+                tasks.push_back(
+                    std::make_unique<running>(e.get_executor(), use_lock(e, std::move(lock), users[i], over)));
+            }
+            tasks.push_back(std::make_unique<running>(e.get_executor(), ail(e, all[0], how, over)));
+            e.run_for(2s);
+            stop_all(e, over, tasks);
+            INFO((how == ailment::is_far ? "far" : "cut often") << ", seed " << seed);
+            for (std::size_t i = 0; i < users.size(); ++i) {
+                INFO((i < members ? "of the ailing one: " : "of a healthy one: ")
+                     << users[i].grants << " grants, longest wait " << users[i].longest.count() / 1'000'000 << " ms");
+                CHECK(users[i].longest < 100ms);
+                CHECK(users[i].grants > 20);
+            }
+            for (const client& zk : all) e.run(zk.close());
+            e.run_dry();
         }
-        tasks.push_back(std::make_unique<running>(e.get_executor(), ail(e, all[0], ailment::is_far, over)));
-        e.run_for(1s);
-        stop_all(e, over, tasks);
-        for (std::size_t i = 0; i < users.size(); ++i) {
-            INFO((i == 0 ? "the writer: " : "a reader: ")
-                 << users[i].grants << " grants, longest wait " << users[i].longest.count() / 1'000'000 << " ms");
-            CHECK(users[i].longest < 1s);
-            CHECK(users[i].grants > 5);
-        }
-        for (const client& zk : all) e.run(zk.close());
-        e.run_dry();
-    }
 }
 
 TEST_CASE("candidate: a far one, and one whose connection breaks again and again, lead in their turns", "[partners]") {
@@ -411,6 +474,67 @@ TEST_CASE("promote_to(): a far client writes beside near ones that write all the
                 for (const client& zk : all) e.run(zk.close());
                 e.run_dry();
             }
+}
+
+TEST_CASE("promote_to(): a writer that falls silent in its turn holds up the others for its session timeout, once",
+          "[partners]") {
+    for (const bool transacts : {false, true}) {
+        INFO((transacts ? "transact()" : "atomic_counter"));
+        fake_ensemble e;
+        e.create("/n", "0");
+        std::vector<client> all;
+        std::vector<time_span> longest(3);
+        std::vector<int> made(3);
+        for (std::size_t i = 0; i < made.size(); ++i) all.push_back(e.client(sessions_of_ten_seconds()));
+        for (const client& zk : all) e.run(zk.connected());
+        bool over = false;
+        int runs = 0;
+        const auto add_in_a_turn = [&]() -> asio::awaitable<void> {
+            const atomic_counter n(all[0], "/n",
+                                   counter_options().format(as_text()).promote_to("/turns").optimistic_tries(0));
+            auto body = [&](unit& u) -> asio::awaitable<void> {
+                co_await add_one_to_n(u);
+                if (runs++ == 0) e.set("/n", *e.data("/n"));
+            };
+            if (transacts)
+                co_await transact(all[0], body, transact_options().promote_to("/turns").tries(1));
+            else
+                co_await n.add(1);
+        };
+        const auto add_all_the_time = [&](std::size_t i) -> asio::awaitable<void> {
+            const atomic_counter n(all[i], "/n", counter_options().format(as_text()).promote_to("/turns"));
+            while (!over) {
+                const auto begin = e.now();
+                if (transacts)
+                    co_await transact(all[i], &add_one_to_n,
+                                      transact_options().receipts("/receipts").promote_to("/turns"));
+                else
+                    co_await n.add(1);
+                longest[i] = std::max(longest[i], e.now() - begin);
+                ++made[i];
+                co_await sleep_for(20ms);
+            }
+        };
+        const running in_its_turn(e.get_executor(), add_in_a_turn());
+        while (e.children("/turns").empty()) e.run_for(100us);
+        e.silence(all[0]);
+        std::vector<std::unique_ptr<running>> tasks;
+        for (std::size_t i = 1; i < made.size(); ++i)
+            tasks.push_back(std::make_unique<running>(e.get_executor(), add_all_the_time(i)));
+        e.run_for(5s);
+        CHECK(made[1] + made[2] <= (transacts ? 0 : 4));  // by writes that were under way
+        e.run_for(15s);
+        stop_all(e, over, tasks);
+        for (std::size_t i = 1; i < made.size(); ++i) {
+            INFO(made[i] << " additions, the longest took " << longest[i].count() / 1'000'000 << " ms");
+            CHECK(longest[i] < 11s);
+            CHECK(made[i] > 100);
+        }
+        e.let_in(all[0]);
+        e.run(in_its_turn.end());
+        for (const client& zk : all) e.run(zk.close());
+        e.run_dry();
+    }
 }
 
 TEST_CASE("work_queue: a far consumer, and one whose connection breaks again and again, get items and lose none",
@@ -634,6 +758,39 @@ TEST_CASE("config_value: update() of near clients goes on beside a far one's, an
         const int applied = std::stoi(*u.e.data("/n"));
         CHECK(applied <= made);
         CHECK(applied >= made - unknown);
+    });
+}
+
+// Of several processes that wait for room, whoever asks first after room has come puts its items.
+TEST_CASE("work_queue: near producers of a full queue go on beside a far one, which puts when they stop",
+          "[partners]") {
+    with_unequal_users(3, seeds, [](unequal_users& u, ailment) {
+        const client other = u.e.client(calm());
+        std::vector<work_queue> queues;
+        for (const client& zk : u.all) queues.emplace_back(zk, "/q", work_queue_options().most_items(4));
+        std::size_t most = 0;
+        bool over = false;
+        int taken = 0;
+        const auto take_items = [&]() -> asio::awaitable<void> {
+            const work_queue from(other, "/q");
+            while (!over) {
+                most = std::max(most, u.e.children("/q/entries").size());
+                const std::optional<std::string> item = co_await from.try_take();
+                taken += item.has_value();
+                if (!item) co_await sleep_for(5ms);
+            }
+        };
+        const running takes(u.e.get_executor(), take_items());
+        const time_span rest = u.run(10s, [&](std::size_t i) -> asio::awaitable<void> { co_await queues[i].put("x"); });
+        u.e.run_for(1s);
+        over = true;
+        u.e.run(takes.end());
+        INFO(u.summary() << " then " << rest.count() / 1'000'000 << " ms; at most " << most << " items");
+        u.check_healthy(20);
+        CHECK(rest < 3s);  // a pause of two seconds at last, and some round trips
+        CHECK(most <= 4 + u.all.size());
+        CHECK(taken == u.users[0].grants + u.users[1].grants + u.users[2].grants);
+        u.e.run(other.close());
     });
 }
 

@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <functional>
+#include <optional>
+#include <random>
+#include <string>
 #include <string_view>
 
 namespace work_queue_races_tests {
@@ -14,8 +17,8 @@ using namespace work_queue_scenes;
 
 namespace {
 
-// What get() and consume() of kazoo's LockingQueue send, once. Nothing: no item was free.
-asio::awaitable<std::optional<std::string>> take_as_kazoo(client zk) {
+// What get() of kazoo's LockingQueue sends, once: the name of the item that it has claimed. Nothing: no item was free.
+asio::awaitable<std::optional<std::string>> claim_as_kazoo(client zk) {
     node_children items = co_await zk.children("/q/entries");
     const node_children taken = co_await zk.children("/q/taken");
     std::sort(items.names.begin(), items.names.end());
@@ -23,10 +26,18 @@ asio::awaitable<std::optional<std::string>> take_as_kazoo(client zk) {
         return std::find(taken.names.begin(), taken.names.end(), name) != taken.names.end();
     });
     if (items.names.empty()) co_return std::nullopt;
-    const std::string item = "/q/entries/" + items.names.front(), claim = "/q/taken/" + items.names.front();
     const create_options ephemeral = create_options().mode(create_mode::ephemeral);
-    const std::optional<created> ours = co_await zk.create_unless_exists(claim, "id", ephemeral);
+    const std::optional<created> ours =
+        co_await zk.create_unless_exists("/q/taken/" + items.names.front(), "id", ephemeral);
     if (!ours) co_return std::nullopt;
+    co_return std::move(items.names.front());
+}
+
+// get(), and consume() at once.
+asio::awaitable<std::optional<std::string>> take_as_kazoo(client zk) {
+    const std::optional<std::string> name = co_await claim_as_kazoo(zk);
+    if (!name) co_return std::nullopt;
+    const std::string item = "/q/entries/" + *name, claim = "/q/taken/" + *name;
     std::optional<node_data> found;
     try {
         found = co_await zk.get(item);
@@ -113,6 +124,122 @@ TEST_CASE("work_queue: shared with consumers and producers that do what kazoo's 
             co_await other.close();
         });
     }
+}
+
+namespace {
+
+// What a consumer of the queue holds, as far as it knows.
+struct held_item {
+    const delivery* of = nullptr;  // of zkasio
+    std::string name;              // of kazoo: its claim stays until it removes the claim
+    int count = 0;
+
+    bool holds(const std::string& item) const { return (of && of->held() && of->name() == item) || name == item; }
+};
+
+}  // namespace
+
+TEST_CASE("work_queue: over random faults, no item has two holders, of which one does what kazoo's LockingQueue does") {
+    std::vector<int> held(3);
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+        INFO("seed " << seed);
+        fake_ensemble e(seed);
+        std::mt19937 dice(static_cast<unsigned>(seed));
+        const client_options brief = calm().session_timeout(6s);
+        const std::vector<client> ours{e.client(brief), e.client(brief)};
+        const client python = e.client(calm());
+        e.run(work_queue(python, "/q").create());
+        std::vector<held_item> holders(3);
+        bool over = false;
+        int twice = 0, without_node = 0;
+        e.on_step([&](std::string_view) {
+            for (const held_item& h : holders) {
+                const bool holds = (h.of && h.of->held()) || !h.name.empty();
+                if (!holds) continue;
+                const std::string item = h.of ? h.of->name() : h.name;
+                twice += std::count_if(holders.begin(), holders.end(),
+                                       [&](const held_item& other) { return other.holds(item); }) > 1;
+                const std::optional<node_stat> claim = e.stat("/q/taken/" + item);
+                const client& owner = &h == &holders.back() ? python : ours[&h == &holders.front() ? 0 : 1];
+                without_node += !claim || claim->ephemeral_owner != e.session_id(owner);
+            }
+        });
+        const auto work = [&](std::size_t i) -> asio::awaitable<void> {
+            const work_queue from(ours[i], "/q");
+            held_item& h = holders[i];
+            while (!over) {
+                try {
+                    delivery d = co_await from.receive();
+                    h.of = &d;
+                    ++h.count;
+                    co_await sleep(std::chrono::milliseconds(dice() % 40));
+                    h.of = nullptr;
+                    if (dice() % 2)
+                        co_await d.done();
+                    else
+                        co_await d.again();
+                } catch (const error&) {
+                    h.of = nullptr;
+                }
+            }
+        };
+        const auto work_as_kazoo = [&]() -> asio::awaitable<void> {
+            held_item& h = holders.back();
+            while (!over) {
+                co_await sleep(std::chrono::milliseconds(2 + dice() % 10));
+                try {
+                    const std::optional<std::string> item = co_await claim_as_kazoo(python);
+                    if (!item) continue;
+                    h.name = *item;
+                    ++h.count;
+                    co_await sleep(5ms);
+                    h.name.clear();
+                    co_await python.remove("/q/taken/" + *item);  // gives the item back
+                } catch (const error& failed) {
+                    if (failed.code() != condition::retryable) throw;
+                }
+            }
+        };
+        const auto put = [&]() -> asio::awaitable<void> {
+            const work_queue to(python, "/q");
+            while (!over) {
+                co_await to.put("x");
+                co_await sleep(100ms);
+            }
+        };
+        {
+            running first(e.get_executor(), work(0)), second(e.get_executor(), work(1));
+            const running third(e.get_executor(), work_as_kazoo()), producer(e.get_executor(), put());
+            e.lag(seed % 2 == 0);
+            e.lose_connections(5);
+            for (int fault = 0; fault < 10; ++fault) {
+                const client& zk = ours[dice() % 2];
+                switch (dice() % 4) {
+                    case 0: e.cut(zk); break;
+                    case 1: e.hold_down(zk); break;
+                    case 2: e.silence(zk); break;
+                    default: e.let_in(zk);
+                }
+                e.run_for(std::chrono::milliseconds(dice() % 2000));
+            }
+            over = true;
+            e.lose_connections(0);
+            for (const client& zk : ours) e.let_in(zk);
+            for (const running* r : {&third, &producer}) {
+                const std::error_code failed = e.run(r->code());
+                CHECK_FALSE(failed);
+            }
+            for (running* r : {&first, &second}) r->cancel();
+            for (const running* r : {&first, &second}) e.run(r->end());
+        }
+        e.on_step(nullptr);
+        CHECK(twice == 0);
+        CHECK(without_node == 0);
+        for (std::size_t i = 0; i < holders.size(); ++i) held[i] += holders[i].count;
+        for (const client& zk : ours) e.run(zk.close());
+        e.run(python.close());
+    }
+    for (const int n : held) CHECK(n > 500);
 }
 
 TEST_CASE(

@@ -109,7 +109,7 @@ private:
 /// exists from the moment in which enough members have come until the last one leaves.
 ///
 ///   - A member counts as long as its session lives: a member that is killed inside is waited for until its session
-///     ends, and no longer.
+///     ends, and no longer. A far member holds up a round by its own round trips.
 ///   - A member that comes while a round is under way joins it, also beyond the number, but see
 ///     double_barrier_options::exactly(). If all members of a round are killed, the next member removes the `ready`
 ///     that they leave behind, and waits for others. (Members of Curator and kazoo pass it.)

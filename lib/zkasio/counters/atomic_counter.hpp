@@ -58,9 +58,9 @@ public:
     /// as Curator's PromotedToLock. While the mutex has contenders, all writers of this path, add() and
     /// compare_and_set(), wait in its queue before they write: so a writer in the queue is overtaken by each other
     /// client twice at most, by writes that were under way, and also a slow or far client has its turn. A writer
-    /// without this path is not bound. The mutex is for these turns alone: whoever holds it holds up all writers.
-    /// Costs a read for each write, sent together with it, and a lock only under such a load. Throws
-    /// errc::invalid_path.
+    /// without this path is not bound. The mutex is for these turns alone: whoever holds it holds up all writers; a
+    /// writer that is cut off in its turn, until its session ends. Costs a read for each write, sent together with it,
+    /// and a lock only under such a load. Throws errc::invalid_path.
     counter_options& promote_to(std::string lock_path);
     /// See promote_to() (3). Throws errc::invalid_argument for a negative number.
     counter_options& optimistic_tries(int n);
@@ -85,8 +85,9 @@ private:
 ///
 /// Additions that the coroutines of one session make while a write is under way are one write of their sum, in the
 /// order of their calls; each gets its own result. So a counter costs one round trip for each write, however many
-/// coroutines add. Writes of several sessions exclude each other by the version of the node: under contention see
-/// counter_options::promote_to().
+/// coroutines add. Writes of several sessions exclude each other by the version of the node. Without
+/// counter_options::promote_to() that is not fair: beside clients that write all the time, a far one may be late each
+/// time, without a bound.
 ///
 /// A node that does not exist counts as 0, and is created, with its parents, by the first write. If an operator deletes
 /// the node, the counter begins again at 0. Versions begin again with it, and a write names only the version that it

@@ -62,7 +62,8 @@ private:
 /// a cohort waits for those that are in the queue before its place: for one tenure of each other cohort at most, and
 /// for the turn that ends this tenure; and for each waiter of a `mutex`, of which another process may have many. A
 /// coroutine that arrives in a cohort with its place at the front can be served before coroutines of other processes
-/// that came earlier. A process that is alone does not give its place up.
+/// that came earlier. A far cohort has its tenures, too, each longer by the round trips of its place. A process that is
+/// alone does not give its place up.
 ///
 /// An idle place has a watch on the directory, and is given back when another contender appears: the contender waits
 /// for one notification, one listing and one removal. A child with a foreign name counts as a contender, too: it may be

@@ -52,8 +52,8 @@ private:
 ///
 /// Readers and writers queue as ephemeral-sequential children of `path`, first come, first served: a reader waits for
 /// the last writer ahead, a writer for all contenders ahead. So readers between two writers share the lock, one release
-/// wakes only the contenders that go next, and writers are not starved. The nodes are those of Curator's
-/// InterProcessReadWriteLock (ZooKeeper's recipe "shared locks").
+/// wakes only the contenders that go next, and neither writers nor readers are starved, however far they are. The nodes
+/// are those of Curator's InterProcessReadWriteLock (ZooKeeper's recipe "shared locks").
 ///
 /// A writer can become a reader, see downgrade(). A reader cannot become a writer: two readers that try would wait for
 /// each other. Where such an attempt can be noticed (a lock_owner, or the body of with_shared_lock()), it fails with

@@ -65,7 +65,8 @@ public:
     /// Puts an item into the queue, once. With a delay, consumers of this library hand the item out when the delay has
     /// passed, which costs a request more. Waits while the queue is full (work_queue_options::most_items()): the puts
     /// of a session wait in the order of their calls, behind one request for the number of items, which is repeated at
-    /// the intervals of client_options::retry() (at last every two seconds).
+    /// the intervals of client_options::retry() (at last every two seconds). Of several sessions, whichever asks first
+    /// after room has come puts its items, without a bound for the others.
     /// *Completes when* the item is there. An outage that the session survives ends nothing; an item whose request was
     /// not sent when the session ends is put in the next session.
     /// *Fails with* errc::invalid_argument for a priority or an id that the layout cannot express. errc::too_large: an

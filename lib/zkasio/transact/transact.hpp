@@ -83,9 +83,10 @@ public:
     /// While the mutex has contenders, all transact() with this path that write wait in its queue before they write: so
     /// one in the queue is overtaken by each other one once at most, by a run that was under way, and also a long body
     /// or a far client has its turn. A writer without this path is not bound. The mutex is for these turns alone:
-    /// whoever holds it, also a body that hangs, holds up all writers. Neither the body nor its caller may hold it: if
-    /// it is the lock of under(), transact() fails with errc::would_deadlock. Costs a read for each run, sent together
-    /// with the first one of the body, and a lock only under such a load. Throws errc::invalid_path.
+    /// whoever holds it, also a body that hangs, holds up all writers; a writer that is cut off in its turn, until its
+    /// session ends. Neither the body nor its caller may hold it: if it is the lock of under(), transact() fails with
+    /// errc::would_deadlock. Costs a read for each run, sent together with the first one of the body, and a lock only
+    /// under such a load. Throws errc::invalid_path.
     transact_options& promote_to(std::string lock_path);
 
     const std::string& receipts() const noexcept { return receipts_; }
@@ -109,6 +110,9 @@ ZKASIO_EXPORT asio::awaitable<void> run_transact(std::function<asio::awaitable<v
 /// something has changed, which is a conflict, the body runs again, after a pause and a sync(). Of several transact()
 /// and modify() of one client that meet conflicts at a node, one at a time goes on, which keeps the others waiting for
 /// at most five seconds.
+///
+/// Without transact_options::promote_to() not fair: beside clients that write the nodes all the time, a far one, or a
+/// long body, may be late each time, without a bound.
 ///
 ///     const auto transfer = [&](zkasio::unit& u) -> asio::awaitable<void> {
 ///         const auto from = co_await u.get("/accounts/a");

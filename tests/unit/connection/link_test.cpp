@@ -165,10 +165,13 @@ TEST_CASE("link: one warning for each round through the servers, with all reason
         b.backend.next.timeout = std::chrono::seconds(1);
         b.link.pump(now);
         b.backend.has_socket = false;
+        b.backend.failure = "attempt " + std::to_string(attempt);
         b.link.pump(now);
         now = b.link.due();
     }
     b.loop.run();
-    REQUIRE(b.lines.size() == 6);
+    CHECK(b.lines == texts{"cannot connect: attempt 1", "cannot connect: attempt 2",
+                           "cannot connect: attempt 1; attempt 2; attempt 3", "cannot connect: attempt 4",
+                           "cannot connect: attempt 5", "cannot connect: attempt 4; attempt 5; attempt 6"});
     CHECK(b.warnings() == 2);
 }

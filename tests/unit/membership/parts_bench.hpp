@@ -25,6 +25,7 @@ public:
         bool settled = true;
         bool open_fails = false, has_socket = true, handshake_sent = false;
         detail::interest next;
+        std::string failure = "refused";  ///< the last one
         bool alive = false;
     };
     explicit idle_backend(record& r) : r_(r) { r_.alive = true; }
@@ -60,7 +61,7 @@ public:
     std::int64_t session_id() const override { return 0x77; }
     std::string session_password() const override { return "0123456789abcdef"; }
     std::chrono::milliseconds session_timeout() const override { return std::chrono::seconds(6); }
-    std::string last_failure() const override { return "refused"; }
+    std::string last_failure() const override { return r_.failure; }
     std::string current_server() const override { return "10.0.0.1:2181"; }
     bool send_goodbye() override { return false; }
     detail::goodbye_result answer_to_goodbye() override { return detail::goodbye_result::none_yet; }
