@@ -348,26 +348,6 @@ void session_expires(const kind_of_lock& k) {
     CHECK(s.e.run(s.ours_next->take(), 20s)->held());  // in the next session
 }
 
-void without_room_for_watches(const kind_of_lock& k) {
-    scene s(k);
-    std::deque<watched<std::optional<node_stat>>> own;
-    const std::string name = "/" + std::string(5000, 'x');
-    std::error_code full;
-    for (int i = 0; i < 1000 && !full; ++i)
-        full = code_of([&] {
-            own.push_back(s.e.run(s.first.exists_and_watch(name + std::to_string(i))));
-        });
-    REQUIRE(full == errc::too_many_watches);
-    for (int i = 0; i < 3; ++i) {  // what is free needs no watch that counts
-        const holding free = s.e.run(s.ours->take(), 1s);
-        CHECK(free->held());
-        s.e.run_for(6s);
-        CHECK(free->held());
-    }
-    s.e.run_for(3s);
-    CHECK(s.e.run(s.theirs->attempt()));
-}
-
 void default_acl_protects(const kind_of_lock& k) {
     scene s(k, ten_seconds().auth("digest", "ann:secret").default_acl(creator_all_acl()));
     s.take();
@@ -411,7 +391,6 @@ const std::map<std::string, test_of_field> features{
     {"resume, hand_over", resumed_and_handed_over},
     {"operator", operator_deletes_the_node},
     {"expiry", session_expires},
-    {"watch budget", without_room_for_watches},
     {"default ACL", default_acl_protects},
     {"cohort beside it", cohort_beside_it},
 };
@@ -470,9 +449,6 @@ TEST_CASE("locks: a session that is handed over and resumed holds nothing", "[lo
 }
 TEST_CASE("locks: an operator deletes a holder's node", "[lock][table]") { try_feature("operator"); }
 TEST_CASE("locks: a holder's session expires", "[lock][table]") { try_feature("expiry"); }
-TEST_CASE("locks: a free lock is acquired without room for watches", "[lock][table]") {
-    try_feature("watch budget");
-}
 TEST_CASE("locks: nodes have the client's default ACL", "[lock][table]") { try_feature("default ACL"); }
 TEST_CASE("locks: beside a cohort of the same client", "[lock][table]") { try_feature("cohort beside it"); }
 
