@@ -69,7 +69,6 @@ class zkasio_category_impl final : public std::error_category {
             case errc::invalid_path: return "invalid path";
             case errc::invalid_argument: return "invalid argument";
             case errc::too_large: return "request too large";
-            case errc::too_many_watches: return "too many watched paths";
             case errc::foreign_child: return "directory has children that are no contenders";
             case errc::would_deadlock: return "the caller holds the lock and would wait for itself";
             case errc::revoked: return "asked back, and the work under it cancelled";

@@ -55,7 +55,6 @@ enum class errc {
     invalid_path,         ///< the path breaks ZooKeeper's rules
     invalid_argument,     ///< an argument is out of its range
     too_large,            ///< the request is above the 1 MiB limit of a server
-    too_many_watches,     ///< the watched paths would not fit into one reconnect request
     foreign_child,        ///< a lock directory has a child that is no contender
     would_deadlock,       ///< the caller holds the lock already, and would wait for itself
     revoked,              ///< the lock was asked back, and the work under it cancelled

@@ -33,7 +33,7 @@ std::pair<hold_ptr, const own_node*> relying_on(const hold_ptr& whole, std::stri
 }
 
 bool all_watched(const detail::hold& h) {
-    const auto is_watched = [](const own_node& node) { return node.watch && node.watch->is_set(); };
+    const auto is_watched = [](const own_node& node) { return node.watch && node.watch->is_set; };
     return std::all_of(h.nodes.begin(), h.nodes.end(), is_watched) &&
            std::all_of(h.parts.begin(), h.parts.end(), [](const hold_ptr& part) { return all_watched(*part); });
 }

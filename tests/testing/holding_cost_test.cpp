@@ -251,9 +251,46 @@ TEST_CASE("cost of holding: a write every T/4 for a session, a read every T/8, a
             CHECK(t.events == 0);
             CHECK(e.watches(zk) == h.watches);
             CHECK(owned == h.ephemerals);
+            e.cut(zk);
+            e.run_for(1min);
+            CHECK(e.watches(zk) == h.watches);
         }
         e.run(zk.close());
         e.run(other.close());
+    }
+}
+
+TEST_CASE("cost of another connection: a read for each watched node, and the watch again", "[numbers]") {
+    for (const std::size_t n : {10, 100, 1000, 3000}) {
+        fake_ensemble e;
+        std::vector<client> all = connected_clients(e, 1);
+        std::vector<watched<std::optional<node_stat>>> waits;
+        e.run([&]() -> asio::awaitable<void> {
+            for (std::size_t i = 0; i < n; ++i) {
+                auto one = co_await all[0].exists_and_watch("/n" + std::to_string(i));
+                waits.push_back(std::move(one));
+            }
+        });
+        const cost again = cost_in_a_minute(e, [&] { e.cut(all[0]); });
+        const cost changed = cost_in_a_minute(e, [&] {
+            e.hold_down(all[0]);
+            for (int i = 0; i < 10; ++i) e.create("/n" + std::to_string(i), "");
+            e.run_for(1s);
+            e.let_in(all[0]);
+        });
+        INFO(n << " watches, another connection: " << again << "; after ten changes: " << changed);
+        CHECK(again.requests == n);
+        CHECK(again.writes == 0);
+        CHECK(again.listings == 0);
+        CHECK(again.watches == 0);
+        CHECK(changed.requests == n + 10);  // ten watches are removed, of which nobody has made use
+        CHECK(changed.watches == -10);
+        for (std::size_t i = 0; i < 10; ++i) {
+            const watch_event event = e.run(waits[i].changes.changed());
+            CHECK(event.what == node_change::created);
+        }
+        waits.clear();
+        close_all(e, all);
     }
 }
 

@@ -361,26 +361,6 @@ void session_expires(const kind_of_lock& k) {
     CHECK(s.e.run(s.ours_next->take(), 20s)->held());  // in the next session
 }
 
-void without_room_for_watches(const kind_of_lock& k) {
-    scene s(k);
-    std::deque<watched<std::optional<node_stat>>> own;
-    const std::string name = "/" + std::string(5000, 'x');
-    std::error_code full;
-    for (int i = 0; i < 1000 && !full; ++i)
-        full = code_of([&] {
-            own.push_back(s.e.run(s.first.exists_and_watch(name + std::to_string(i))));
-        });
-    REQUIRE(full == errc::too_many_watches);
-    for (int i = 0; i < 3; ++i) {  // what is free needs no watch that counts
-        const holding free = s.e.run(s.ours->take(), 1s);
-        CHECK(free->held());
-        s.e.run_for(6s);
-        CHECK(free->held());
-    }
-    s.e.run_for(3s);
-    CHECK(s.e.run(s.theirs->attempt()));
-}
-
 void default_acl_protects(const kind_of_lock& k) {
     scene s(k, ten_seconds().auth("digest", "ann:secret").default_acl(creator_all_acl()));
     s.take();
@@ -492,9 +472,6 @@ TEST_CASE("locks: a session that is handed over and resumed holds nothing", "[lo
 }
 TEST_CASE("locks: an operator deletes a holder's node", "[lock][table]") { try_feature(operator_deletes_the_node); }
 TEST_CASE("locks: a holder's session expires", "[lock][table]") { try_feature(session_expires); }
-TEST_CASE("locks: a free lock is acquired without room for watches", "[lock][table]") {
-    try_feature(without_room_for_watches);
-}
 TEST_CASE("locks: nodes have the client's default ACL", "[lock][table]") { try_feature(default_acl_protects); }
 TEST_CASE("locks: a client that only reads is refused, and does not wait", "[lock][table]") {
     try_feature(read_only_client_is_refused);

@@ -133,8 +133,8 @@ struct tree_scope;
 /// that grow from a second to five minutes: a node that may be read again is shown about as long after that as it was
 /// denied.
 ///
-/// Each node costs two watches of the server, an ephemeral node costs one. These watches are not subject to
-/// errc::too_many_watches. All caches and watches of one client share the server watches of the same node.
+/// Each node costs two watches of the server, an ephemeral node costs one. All caches and watches of one client share
+/// the server watches of the same node.
 ///
 /// *Lifetime*: move-only. Destroying a cache closes it, in the background (client::idle() waits for that). Until then
 /// the cache keeps the client open, and like a guard it must not outlive the execution context of its client. May be

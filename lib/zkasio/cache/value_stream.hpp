@@ -48,10 +48,9 @@ ZKASIO_EXPORT value_stream watch_value(const client& zk, std::string path);
 ///
 /// Every change is followed by a state that is at least as new. Several changes may be reported as one, because the
 /// stream reads the node only while next() is awaited. The stream never reports a state twice, and never goes back to
-/// an older state. While next() is not awaited, the stream costs one watch of the server and nothing else; the watch
-/// does not count towards errc::too_many_watches. The stream outlives connections and sessions: with each new one it
-/// reads the node again, and reports a change that happened in between. A node that was removed and re-created with the
-/// same data is a change.
+/// an older state. While next() is not awaited, the stream costs one watch of the server and nothing else. The stream
+/// outlives connections and sessions: with each new one it reads the node again, and reports a change that happened in
+/// between. A node that was removed and re-created with the same data is a change.
 ///
 /// One coroutine at a time may await next(): a second one is refused with errc::invalid_argument. A node may have any
 /// number of streams, on any executors.

@@ -32,9 +32,9 @@ public:
     /// that is being taken is not ended. Throws errc::invalid_argument for a negative duration.
     cohort_mutex_options& tenure(any_duration most);
     /// How long the cohort keeps the lock (1 s) while none of its coroutines wants it. It is given back earlier when
-    /// another contender appears, when revoke() asks for it, and when half of the client's room for watches is used
-    /// (errc::too_many_watches), or of its client_options::ephemeral_budget(). 0: given back at once. client::idle()
-    /// does not wait for the end of this time. Throws errc::invalid_argument for a negative duration.
+    /// another contender appears, when revoke() asks for it, and when half of the client_options::ephemeral_budget() is
+    /// used. 0: given back at once. client::idle() does not wait for the end of this time. Throws
+    /// errc::invalid_argument for a negative duration.
     cohort_mutex_options& linger(any_duration time);
 
     std::uint64_t turns() const noexcept { return turns_; }

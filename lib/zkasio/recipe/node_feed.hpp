@@ -19,10 +19,9 @@ struct feed_state;
 /// Reads and watches any number of nodes for one listener: the base of caches. For writers of recipes; made by
 /// toolbox::feed().
 ///
-/// Unlike the watches of operations::get_and_watch(), the watches of a node_feed belong to one connection: they are not
-/// set again after a reconnect, when the listener has to read everything again in any case. So their number is not
-/// limited by the size of one request (errc::too_many_watches), and no state is kept here for a watch: the listener
-/// knows its watches. All watches of one node, of any user of the client, share one watch of the server.
+/// Unlike the watches of operations::get_and_watch(), the watches of a node_feed are not set again after a reconnect,
+/// when the listener has to read everything again in any case. So no state is kept here for a watch: the listener knows
+/// its watches. All watches of one node, of any user of the client, share one watch of the server.
 ///
 /// Move-only. After its destruction, the listener is told nothing. The owner calls leave() for the watches before the
 /// destruction; otherwise they stay until they fire or the session ends. The members are for the client's strand; the

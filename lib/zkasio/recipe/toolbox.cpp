@@ -33,16 +33,14 @@ pending_data toolbox::start_exists(std::string path) const {
     command c = impl::prepared(on_, exists_request{path});
     return access::make<pending_data>(on_.core_, impl::start(on_, std::move(c)), "exists", std::move(path));
 }
-pending_watched_data toolbox::start_get_and_watch(std::string path, watch_need need) const {
+pending_watched_data toolbox::start_get_and_watch(std::string path) const {
     command c = impl::prepared(on_, get_request{path, true});
     const watch_ptr w = c.watch = watch_by(c.what);
-    w->is_spare = need == watch_need::spare;
     return access::make<pending_watched_data>(on_.core_, impl::start(on_, std::move(c)), w, "get", std::move(path));
 }
-pending_watched_children toolbox::start_children_and_watch(std::string path, watch_need need) const {
+pending_watched_children toolbox::start_children_and_watch(std::string path) const {
     command c = impl::prepared(on_, children_request{path, true});
     const watch_ptr w = c.watch = watch_by(c.what);
-    w->is_spare = need == watch_need::spare;
     return access::make<pending_watched_children>(on_.core_, impl::start(on_, std::move(c)), w, "children",
                                                   std::move(path));
 }

@@ -34,13 +34,6 @@ struct delivery_report;
 struct barrier_report;
 struct lock_stop_report;
 
-/// Whether the owner of a watch can do without. Of all paths that a client watches, the server has to be told in one
-/// request: see errc::too_many_watches.
-enum class watch_need {
-    needed,
-    spare  ///< such watches leave half of the room to others
-};
-
 /// What an ephemeral node is created for, see client_options::ephemeral_budget().
 enum class node_use {
     held,
@@ -74,10 +67,8 @@ public:
     /// The stat of the node, without its data. Servers from 3.8.4 and 3.9.2 on ask for the permission to read the node,
     /// older ones for none. A node that does not exist is an error: zk_errc::no_node.
     pending_data start_exists(std::string path) const;
-    /// @param need with watch_need::spare, errc::too_many_watches already when half of the room is used.
-    pending_watched_data start_get_and_watch(std::string path, watch_need need = watch_need::needed) const;
-    pending_watched_children start_children_and_watch(std::string path,
-                                                      watch_need need = watch_need::needed) const;
+    pending_watched_data start_get_and_watch(std::string path) const;
+    pending_watched_children start_children_and_watch(std::string path) const;
 
     // --------------------------------------------------------------------------------------------- until certain
 

@@ -236,8 +236,7 @@ public:
     /// minSessionTimeout and maxSessionTimeout (4 s and 40 s, the servers' defaults): the bounds of session timeouts
     /// that are granted, from the next connection on. Throws errc::invalid_argument unless 0 < least <= most.
     void session_timeouts(any_duration least, any_duration most);
-    /// jute.maxbuffer (1048575): a larger request ends the connection, and is not carried out; also the one with which
-    /// the client sets its watches again after a lost connection.
+    /// jute.maxbuffer (1048575): a larger request ends the connection, and is not carried out.
     void max_request(std::size_t bytes);
     /// Servers without containers (before 3.5, and some that only speak the protocol) do not know the request that
     /// creates one: it ends the connection.

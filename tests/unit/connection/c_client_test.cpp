@@ -4,10 +4,13 @@
 #include "support/test_client.hpp"
 #include "unit/support/wire_server.hpp"
 
+#include <zkasio/cache/node_cache.hpp>
 #include <zkasio/session.hpp>
 
 #include <algorithm>
 #include <functional>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -200,4 +203,55 @@ TEST_CASE("c_client: a client that only reads, and its end when the server has a
         CHECK(over == errc::session_expired);
     };
     r.run(r.options().read_only(), body);
+}
+
+TEST_CASE("c_client: the library never sets watches again, and each watched node is read once on the next connection") {
+    const std::string chroot = GENERATE("", "/app");
+    wire_rig r;
+    std::map<std::string, std::size_t> reads;
+    r.server.answer = [&](const wire_server::request& q) {
+        if (q.type == opcode::sync) return wire_server::outcome{0, jute_writer().text("/").bytes()};
+        if (q.type == opcode::close_session || q.type == opcode::remove_watches) return wire_server::outcome{};
+        if (path_in(q) != chroot) ++reads[path_in(q)];  // not the client's own reads
+        node_stat s;
+        s.czxid = s.mzxid = s.pzxid = 1;
+        s.ephemeral_owner = 0x1001;
+        if (q.type == opcode::get) return wire_server::outcome{0, jute_writer().text("x").stat(s).bytes()};
+        if (q.type == opcode::children) return wire_server::outcome{0, jute_writer().texts({}).stat(s).bytes()};
+        if (path_in(q).ends_with("/missing")) return wire_server::outcome{-101};
+        return wire_server::outcome{0, jute_writer().stat(s).bytes()};
+    };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const session own = co_await zk.current_session();
+        const auto data = co_await zk.get_and_watch("/data");
+        const auto missing = co_await zk.exists_and_watch("/missing");
+        const auto children = co_await zk.children_and_watch("/children");
+        auto left = std::optional(co_await zk.get_and_watch("/left"));
+        const session_hold held = own.hold("/held");
+        held.watch_nodes();
+        const node_cache cached(zk, "/cached");
+        co_await cached.ready();
+        const auto all_watched = [&]() -> asio::awaitable<bool> { co_return held.nodes_watched(); };
+        co_await eventually(all_watched);
+        for (int cut = 0; cut < 3; ++cut) {
+            reads.clear();
+            r.server.cut();
+            co_await until_state(zk, session_state::suspended);
+            left.reset();
+            const auto read_again = [&]() -> asio::awaitable<bool> {
+                co_return reads.size() == 5 && held.nodes_watched();
+            };
+            co_await eventually(read_again);
+            for (const auto& [path, times] : reads) {
+                INFO(path);
+                CHECK(times == 1);
+            }
+            CHECK_FALSE(reads.contains(chroot + "/left"));
+        }
+        r.server.tell(3, chroot + "/data");
+        const watch_event event = co_await data.changes.changed();
+        CHECK(event.what == node_change::data_changed);
+        CHECK(r.server.count(opcode::set_watches) == 0);
+    };
+    r.run(client_options(r.server.address() + chroot).close_timeout(2s), body);
 }

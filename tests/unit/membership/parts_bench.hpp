@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -20,6 +21,7 @@ public:
         detail::open_params opened;
         std::vector<std::pair<detail::op_id, detail::request>> submitted;
         std::vector<std::string> calls;
+        std::set<std::pair<std::string, detail::watch_kind>> forgotten;  ///< by forget_watch()
         std::vector<std::vector<detail::server_address>> lists;
         std::error_code refuses;  ///< every submit()
         bool settled = true;
@@ -31,11 +33,6 @@ public:
     explicit idle_backend(record& r) : r_(r) { r_.alive = true; }
     ~idle_backend() override { r_.alive = false; }
 
-    detail::backend_traits traits() const override {
-        detail::backend_traits t;
-        t.watched_path_bytes = 100;
-        return t;
-    }
     void open(const detail::open_params& p) override {
         if (r_.open_fails) throw error(errc::invalid_argument, "open");
         r_.opened = p;
@@ -57,7 +54,10 @@ public:
     void end_batch() override { r_.calls.emplace_back("end"); }
     void abort_connection() override { r_.calls.emplace_back("abort"); }
     void set_servers(const std::vector<detail::server_address>& servers) override { r_.lists.push_back(servers); }
-    void forget_watch(const std::string& path, detail::watch_kind) override { r_.calls.push_back("forget " + path); }
+    void forget_watch(const std::string& path, detail::watch_kind kind) override {
+        r_.calls.push_back("forget " + path);
+        r_.forgotten.emplace(path, kind);
+    }
     std::int64_t session_id() const override { return 0x77; }
     std::string session_password() const override { return "0123456789abcdef"; }
     std::chrono::milliseconds session_timeout() const override { return std::chrono::seconds(6); }
@@ -80,7 +80,7 @@ public:
     void connect() {
         link.resolve();
         link.changed(detail::link_state::connected);
-        requests.connected(link.backend().traits(), boot_clock::now());
+        requests.connected(boot_clock::now());
     }
     void disconnect() {
         link.changed(detail::link_state::disconnected);

@@ -148,8 +148,10 @@ TEST_CASE("node_feed: its watches go with the connection and are not set again",
         r.server.drop();
         co_await r.until_told("disconnected");
         CHECK_FALSE(r.server.watched("/a"));
-        CHECK(r.server.watched("/a/own"));  // somebody else's, too
+        CHECK_FALSE(r.server.watched("/a/own"));  // somebody else's, too, who has it again on the next connection
         co_await r.until_told("connected", 2);
+        co_await r.server.until([&] { return r.server.watched("/a/own"); });
+        CHECK_FALSE(r.server.watched("/a"));
         r.feed.reset();
     };
     r.run(body);

@@ -45,21 +45,3 @@ TEST_CASE("limits: the chroot counts in a request", "[core][limits]") {
     };
     r.run(body);
 }
-
-TEST_CASE("limits: the chroot counts in what a reconnect has to carry", "[core][limits]") {
-    rig r(client_options("10.0.0.1" + chroot_path));
-    auto body = [&](client zk) -> asio::awaitable<void> {
-        std::vector<watched<std::optional<node_stat>>> watches;
-        std::error_code refused;
-        for (int i = 0; i < 3000 && !refused; ++i) {
-            try {
-                watches.push_back(co_await zk.exists_and_watch(long_path(i)));
-            } catch (const error& e) {
-                refused = e.code();
-            }
-        }
-        CHECK(refused == errc::too_many_watches);
-        CHECK(watches.size() * (4 + chroot_path.size() + 101) <= fake_server::watch_budget);
-    };
-    r.run(body);
-}

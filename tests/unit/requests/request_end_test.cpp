@@ -87,7 +87,7 @@ public:
         b_.disconnect();
         const int row = b_.requests.ended_with_same_request();
         b_.link.changed(link_state::connected);
-        b_.requests.connected(b_.link.backend().traits(), boot_clock::now());
+        b_.requests.connected(boot_clock::now());
         return row;
     }
 
@@ -188,7 +188,7 @@ TEST_CASE("requests: one at which the servers may hang up is sent while no other
         b.requests.answered(ids[2], std::move(lost));
         b.disconnect();
         b.link.changed(link_state::connected);
-        b.requests.connected(b.link.backend().traits(), boot_clock::now());
+        b.requests.connected(boot_clock::now());
         b.requests.flush();
         CHECK(sent() == 4);
     }
@@ -219,7 +219,7 @@ TEST_CASE("requests: questions about ephemeral nodes are asked in few at a time,
     nodes.doubt_held();
     const std::size_t before = b.backend.submitted.size();
     const auto asked = [&] { return b.backend.submitted.size() - before; };
-    b.requests.ask_for_doubtful_nodes();
+    b.requests.ask_questions();
     b.requests.flush();
     REQUIRE(asked() == 64);
     const auto answer = [&](std::size_t i, std::error_code code) {
@@ -244,7 +244,7 @@ TEST_CASE("requests: questions about ephemeral nodes are asked in few at a time,
         for (std::size_t i = 3; i < asked(); ++i) answer(i, {});
         CHECK(asked() == 65);
         // Asked again on the next connection.
-        b.requests.ask_for_doubtful_nodes();
+        b.requests.ask_questions();
         b.requests.flush();
         CHECK(asked() > 65);
     }

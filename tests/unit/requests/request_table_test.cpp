@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -145,22 +146,9 @@ TEST_CASE("requests: a watch that nobody waits for any more is removed", "[reque
         b.requests.cancel(2);
         b.link.changed(link_state::disconnected);
         b.requests.answered(2, reply());
-        REQUIRE(b.later_calls.size() == 1);
-        b.later_calls[0]();
         CHECK(b.backend.calls.back() == "forget /c");
         CHECK(b.requests.watches() == 0);
     }
-}
-
-TEST_CASE("requests: more watched paths than the backend can set again are refused", "[requests]") {
-    parts_bench b;
-    b.connect();
-    outcome fits, does_not;
-    b.requests.submit(1, getting("/" + std::string(90, 'x'), std::make_shared<watch_state>()), fits.to());
-    b.requests.submit(2, getting("/123456789", std::make_shared<watch_state>()), does_not.to());
-    b.requests.flush();
-    CHECK(b.backend.submitted.size() == 1);
-    CHECK(does_not.code() == errc::too_many_watches);
 }
 
 TEST_CASE("requests: a removal that has to be certain is sent again, first, until it is", "[requests]") {
@@ -311,9 +299,9 @@ TEST_CASE("requests: the removal of a watch that a busy server refuses is sent a
     CHECK(b.backend.submitted.size() == sent);
     SECTION("the connection goes: the backend forgets the watch, and nothing is sent on the next one") {
         b.disconnect();
-        b.requests.feeds_disconnected();
-        turns_until_quiet(b);
         CHECK(b.backend.calls.back() == "forget /a");
+        b.requests.feeds_disconnected();
+        CHECK(turns_until_quiet(b) == 0);
         CHECK(b.requests.watches() == 0);
         CHECK_FALSE(b.requests.something_to_send());
     }
@@ -392,6 +380,171 @@ TEST_CASE("requests: while the client closes a watch that is left counts as gone
     CHECK(b.requests.watches() == 0);
     CHECK(b.requests.size() == 0);
     CHECK_FALSE(b.requests.something_to_send());
+}
+
+// ------------------------------------------------------------------------------------ watches and another connection
+
+namespace {
+
+// A waiter of each of `n` nodes, whose reads are answered.
+std::vector<watch_ptr> watch_nodes(parts_bench& b, int n) {
+    std::vector<watch_ptr> all;
+    for (int i = 0; i < n; ++i) {
+        outcome a;
+        all.push_back(std::make_shared<watch_state>());
+        b.requests.submit(b.requests.next_id(), getting("/" + std::to_string(i), all.back()), a.to());
+        b.requests.flush();
+        b.requests.answered(b.backend.submitted.back().first, reply());
+    }
+    b.backend.submitted.clear();
+    return all;
+}
+
+// What is under way has no answer.
+void lose_connection(parts_bench& b) {
+    for (const auto& [id, what] : b.backend.submitted) b.requests.answered(id, lost());
+    b.disconnect();
+    b.requests.feeds_disconnected();
+}
+
+void connect_again(parts_bench& b) {
+    b.connect();
+    b.requests.feeds_connected();
+    b.requests.ask_questions();
+    b.requests.flush();
+}
+
+}  // namespace
+
+TEST_CASE("requests: on the next connection each watched node is read once, at most 64 at a time", "[requests]") {
+    parts_bench b;
+    b.connect();
+    const auto all = watch_nodes(b, 200);
+    lose_connection(b);
+    for (int i = 0; i < 200; ++i) CHECK(b.backend.forgotten.contains({"/" + std::to_string(i), watch_kind::data}));
+    b.requests.leave_watch(all[0]);
+    connect_again(b);
+    CHECK(b.backend.submitted.size() == 64);
+    b.requests.leave_watch(all[199]);  // before it is asked for
+    for (std::size_t i = 0; i < b.backend.submitted.size(); ++i) {
+        CHECK(b.requests.under_way() <= 64);
+        CHECK(std::get<exists_request>(b.backend.submitted[i].second).watch);
+        b.requests.answered(b.backend.submitted[i].first, reply());
+        b.requests.flush();
+    }
+    CHECK(b.backend.submitted.size() == 198);
+    CHECK(b.requests.size() == 0);
+    for (int i = 1; i < 199; ++i) CHECK(all[static_cast<std::size_t>(i)]->is_set);
+    CHECK(b.requests.watches() == 198);
+}
+
+TEST_CASE("requests: clients with very many watches do not all ask at once for them", "[requests]") {
+    parts_bench b;
+    b.connect();
+    const bool are_many = GENERATE(true, false);
+    const auto all = watch_nodes(b, are_many ? 1001 : 1000);
+    std::set<boot_clock::duration> pauses;
+    for (int i = 0; i < (are_many ? 20 : 0); ++i) {
+        lose_connection(b);
+        const auto before = boot_clock::now();
+        connect_again(b);
+        CHECK(b.backend.submitted.empty());
+        const auto due = b.requests.due(before);
+        CHECK(due < before + std::chrono::milliseconds(1500));
+        pauses.insert(due - before);
+    }
+    lose_connection(b);
+    connect_again(b);
+    CHECK(b.backend.submitted.empty() == are_many);
+    while (b.backend.submitted.empty()) {  // a second at most
+        b.requests.on_time(boot_clock::now());
+        b.requests.flush();
+    }
+    CHECK(b.backend.submitted.size() == 64);
+    if (are_many) CHECK(*pauses.rbegin() - *pauses.begin() > std::chrono::milliseconds(200));
+}
+
+TEST_CASE("requests: the answers to the questions of another connection", "[requests]") {
+    parts_bench b(client_options("10.0.0.1").retry(retry_policy::n_times(1, std::chrono::milliseconds(1))));
+    b.connect();
+    const auto w = watch_nodes(b, 1).at(0);
+    lose_connection(b);
+    connect_again(b);
+    REQUIRE(b.backend.submitted.size() == 1);
+    const op_id id = b.backend.submitted[0].first;
+    SECTION("changed: the waiter is told, and the watch that nobody needs is removed") {
+        reply r;
+        r.stat.mzxid = 7;
+        b.requests.answered(id, std::move(r));
+        CHECK(w->fired->done);
+        CHECK(w->event == node_event::data_changed);
+        b.requests.flush();
+        CHECK(std::holds_alternative<remove_watch_request>(b.backend.submitted.back().second));
+    }
+    SECTION("changed, and the waiter asks again at once: the watch stays") {
+        const auto next = std::make_shared<watch_state>();
+        outcome a;
+        w->fired->call([&] { b.requests.submit(b.requests.next_id(), getting("/0", next), a.to()); });
+        b.requests.answered(id, refusal(zk_errc::no_node));
+        CHECK(w->event == node_event::removed);
+        b.requests.flush();
+        REQUIRE(b.backend.submitted.size() == 2);
+        CHECK(std::holds_alternative<get_request>(b.backend.submitted[1].second));
+        b.requests.answered(b.backend.submitted[1].first, reply());
+        CHECK(b.requests.watches() == 1);
+    }
+    SECTION("refused: the waiter is told, so that he looks") {
+        b.requests.answered(id, refusal(zk_errc::no_auth));
+        CHECK(w->fired->done);
+        CHECK_FALSE(w->fired->code);
+        CHECK(b.requests.watches() == 0);
+    }
+    SECTION("by a busy server: asked again") {
+        const bool is_known = GENERATE(true, false);
+        b.requests.answered(id, is_known ? refusal(zk_errc::throttled) : lost());
+        CHECK_FALSE(w->fired->done);
+        while (b.backend.submitted.size() == 1) b.requests.flush();  // after a millisecond
+        CHECK(b.backend.submitted[1].first == id);
+        b.requests.answered(id, reply());
+        CHECK_FALSE(w->fired->done);
+        CHECK(w->is_set);
+    }
+    SECTION("none: the connection has gone, and the next one is asked once") {
+        lose_connection(b);
+        CHECK_FALSE(w->fired->done);
+        connect_again(b);
+        REQUIRE(b.backend.submitted.size() == 2);
+        CHECK(b.backend.submitted[1].first != id);
+        b.requests.answered(b.backend.submitted[1].first, reply());
+        CHECK(w->is_set);
+    }
+    SECTION("none: the session is over") {
+        b.requests.end_watches(errc::session_expired);
+        CHECK(w->fired->code == errc::session_expired);
+        b.requests.end(b.requests.of_this_session(true), errc::session_expired);
+        b.requests.feeds_disconnected();
+        CHECK(b.requests.watches() == 0);
+    }
+    CHECK(b.requests.size() <= 1);  // the removal
+}
+
+TEST_CASE("requests: questions that are not sent yet when the connection goes are asked once on the next one",
+          "[requests]") {
+    parts_bench b;
+    b.connect();
+    const auto w = watch_nodes(b, 1).at(0);
+    lose_connection(b);
+    b.backend.refuses = std::make_error_code(std::errc::resource_unavailable_try_again);
+    connect_again(b);
+    CHECK(b.backend.submitted.empty());
+    CHECK_FALSE(w->fired->done);
+    lose_connection(b);
+    b.backend.refuses = {};
+    connect_again(b);
+    CHECK(b.backend.submitted.size() == 1);
+    b.requests.answered(b.backend.submitted[0].first, reply());
+    CHECK(w->is_set);
+    CHECK(b.requests.size() == 0);
 }
 
 }  // namespace zkasio::test::request_steps

@@ -1,12 +1,18 @@
 #include "unit/support/watch_requests.hpp"
 
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
 using namespace zkasio::detail;
 using namespace zkasio::test;
 
 TEST_CASE("watch registry: a watch is live from its answer to its event", "[watch_registry]") {
     watch_registry r;
     CHECK_FALSE(r.live("/a", watch_kind::data));
-    REQUIRE(r.begin("/a", watch_kind::data));
+    r.begin("/a", watch_kind::data);
     CHECK_FALSE(r.live("/a", watch_kind::data));
     const auto w = waiter("/a");
     CHECK_FALSE(r.finish("/a", watch_kind::data, true, w));
@@ -36,7 +42,7 @@ TEST_CASE("watch registry: many waiters share one watch, the last to leave remov
 
 TEST_CASE("watch registry: a request that fails sets nothing", "[watch_registry]") {
     watch_registry r;
-    REQUIRE(r.begin("/a", watch_kind::data));
+    r.begin("/a", watch_kind::data);
     CHECK(r.size() == 1);
     CHECK_FALSE(r.finish("/a", watch_kind::data, false, waiter("/a")));
     CHECK(r.size() == 0);
@@ -44,7 +50,7 @@ TEST_CASE("watch registry: a request that fails sets nothing", "[watch_registry]
 
     // It does not end what others have, either.
     const auto w = set(r, "/a");
-    REQUIRE(r.begin("/a", watch_kind::data));
+    r.begin("/a", watch_kind::data);
     CHECK_FALSE(r.finish("/a", watch_kind::data, false, waiter("/a")));
     CHECK(r.live("/a", watch_kind::data));
     CHECK(same(r.fire(node_event::created, "/a"), {w}));
@@ -78,72 +84,13 @@ TEST_CASE("watch registry: which events end which watches", "[watch_registry]") 
 TEST_CASE("watch registry: an event wakes all who share the watch, a pending registration stays", "[watch_registry]") {
     watch_registry r;
     const auto first = set(r, "/a"), second = set(r, "/a");
-    REQUIRE(r.begin("/a", watch_kind::data));
+    r.begin("/a", watch_kind::data);
     CHECK(same(r.fire(node_event::data_changed, "/a"), {first, second}));
     CHECK_FALSE(r.live("/a", watch_kind::data));
     const auto third = waiter("/a");
     CHECK_FALSE(r.finish("/a", watch_kind::data, true, third));
     CHECK(same(r.fire(node_event::data_changed, "/a"), {third}));
     CHECK(r.size() == 0);
-}
-
-TEST_CASE("watch registry: paths have a budget", "[watch_registry]") {
-    // Fact 23: they all are in one request after a reconnect; a path costs its length and 4.
-    watch_registry r;
-    r.set_budget(1000);
-    const std::string half(1000 / 2 - 4, 'x');
-    REQUIRE(r.begin(half, watch_kind::data));
-    REQUIRE(r.begin(half, watch_kind::children));  // the two kinds count separately
-    CHECK_FALSE(r.begin("/", watch_kind::data));
-    CHECK(r.size() == 2);
-    CHECK(r.begin(half, watch_kind::data));  // another waiter costs nothing
-
-    CHECK_FALSE(r.finish(half, watch_kind::children, false, nullptr));
-    CHECK(r.begin("/", watch_kind::data));
-    CHECK_FALSE(r.begin(half, watch_kind::children));
-    CHECK_FALSE(r.finish("/", watch_kind::data, false, nullptr));
-    CHECK(r.begin(half, watch_kind::children));
-}
-
-TEST_CASE("watch registry: the budget is given back in every way that a watch ends", "[watch_registry]") {
-    watch_registry r;
-    r.set_budget(1000);
-    const std::string all(1000 - 4, 'x');
-    REQUIRE(r.begin(all, watch_kind::data));
-    CHECK_FALSE(r.begin("/", watch_kind::data));
-
-    CHECK_FALSE(r.finish(all, watch_kind::data, false, nullptr));  // refused
-    const auto fired = set(r, all);
-    r.fire(node_event::removed, all);
-    const auto left = set(r, all);
-    CHECK(r.leave(*left));
-    REQUIRE(r.begin("/", watch_kind::data));  // whatever becomes of the removal, the library does not set it again
-    CHECK_FALSE(r.finish("/", watch_kind::data, false, nullptr));
-    CHECK_FALSE(r.removed(all, watch_kind::data, true));
-    const auto over = set(r, all);
-    CHECK(same(r.clear(), {over}));
-    CHECK(r.begin(all, watch_kind::data));
-    CHECK_FALSE(r.begin("/", watch_kind::data));
-}
-
-TEST_CASE("watch registry: the budget is given back when a connection ends before an answer", "[watch_registry]") {
-    watch_registry r;
-    r.set_budget(10);
-    for (int i = 0; i < 100; ++i) {
-        REQUIRE(r.begin("/a", watch_kind::data));
-        CHECK(r.end_connection().empty());
-        CHECK_FALSE(r.finish("/a", watch_kind::data, false, nullptr));
-        CHECK(r.size() == 0);
-    }
-}
-
-TEST_CASE("watch registry: the chroot is in every path that a reconnect carries", "[watch_registry]") {
-    watch_registry r(100'000);
-    r.set_budget(900'000);
-    for (int i = 0; i < 8; ++i) REQUIRE(r.begin("/" + std::to_string(i), watch_kind::data));
-    CHECK_FALSE(r.begin("/8", watch_kind::data));
-    CHECK_FALSE(r.finish("/0", watch_kind::data, false, nullptr));
-    CHECK(r.begin("/8", watch_kind::data));
 }
 
 TEST_CASE("watch registry: the watch on the configuration", "[watch_registry]") {
@@ -177,7 +124,7 @@ TEST_CASE("watch registry: the end of a session", "[watch_registry]") {
     const auto a = set(r, "/a"), shared = set(r, "/a"), b = set(r, "/b", watch_kind::children);
     const auto leaving = set(r, "/c");
     CHECK(r.leave(*leaving));
-    REQUIRE(r.begin("/d", watch_kind::data));
+    r.begin("/d", watch_kind::data);
     CHECK(same(r.clear(), {a, shared, b}));
     CHECK(r.size() == 0);
     // Answers of the old session change nothing.
@@ -188,66 +135,9 @@ TEST_CASE("watch registry: the end of a session", "[watch_registry]") {
     CHECK(r.size() == 0);
 }
 
-TEST_CASE("watch registry: a spare watch leaves half of the budget to others", "[watch_registry]") {
-    using lasting = watch_registry::lasting;
-    watch_registry r;
-    r.set_budget(24);  // four of such paths
-    REQUIRE(r.begin("/a", watch_kind::data, lasting::spare));
-    REQUIRE(r.begin("/b", watch_kind::data, lasting::spare));
-    CHECK_FALSE(r.begin("/c", watch_kind::data, lasting::spare));
-    CHECK(r.begin("/c", watch_kind::data));
-    CHECK(r.begin("/d", watch_kind::data));
-    CHECK_FALSE(r.begin("/e", watch_kind::data));
-    CHECK_FALSE(r.finish("/a", watch_kind::data, false, nullptr, lasting::spare));
-    CHECK(r.begin("/e", watch_kind::data));
-}
-
-TEST_CASE("watch registry: a watch of the connection is in no budget and ends with the connection",
-          "[watch_registry]") {
-    using lasting = watch_registry::lasting;
-    watch_registry r;
-    r.set_budget(6);
-    const std::string path = "/long";
-    const auto of_connection = waiter(path);
-    of_connection->of_connection = true;
-    const auto watch_it = [&] {
-        REQUIRE(r.begin(path, watch_kind::data, lasting::no));
-        CHECK_FALSE(r.finish(path, watch_kind::data, true, of_connection, lasting::no));
-    };
-    watch_it();
-    CHECK_FALSE(r.begin(path, watch_kind::data));  // the same path would count for who outlives the connection
-    SECTION("nobody else has it") {
-        CHECK(r.end_connection() == std::vector<std::pair<std::string, watch_kind>>{{path, watch_kind::data}});
-        CHECK(r.size() == 0);
-        CHECK(r.fire(node_event::removed, path).empty());
-        CHECK_FALSE(r.leave(*of_connection));
-    }
-    SECTION("somebody else has it, too") {
-        r.set_budget(10);
-        const auto users = set(r, path);
-        CHECK_FALSE(r.begin("/a", watch_kind::data));
-        CHECK(r.end_connection().empty());
-        CHECK(same(r.fire(node_event::removed, path), {users}));
-        CHECK(r.begin("/a", watch_kind::data));
-    }
-    SECTION("somebody else has had it, too") {
-        r.set_budget(10);
-        const auto users = set(r, path);
-        CHECK_FALSE(r.leave(*users));
-        CHECK(r.begin("/a", watch_kind::data));
-        CHECK(same(r.fire(node_event::removed, path), {of_connection}));
-    }
-    SECTION("it is left") {
-        CHECK(r.leave(*of_connection));
-        CHECK_FALSE(r.removed(path, watch_kind::data, true));
-        CHECK(r.size() == 0);
-    }
-}
-
 TEST_CASE("watch registry: a watch that the server does not remove is there for the next, or until the connection ends",
           "[watch_registry]") {
     watch_registry r;
-    r.set_budget(10);
     const auto left = set(r, "/a");
     CHECK(r.leave(*left));
     r.left_standing("/a", watch_kind::data);
@@ -265,5 +155,194 @@ TEST_CASE("watch registry: a watch that the server does not remove is there for 
         CHECK(r.end_connection() == std::vector<std::pair<std::string, watch_kind>>{{"/a", watch_kind::data}});
         CHECK(r.size() == 0);
     }
-    SECTION("it is in no budget: the library does not set it again") { CHECK(r.begin("/bcdef", watch_kind::data)); }
+}
+
+// ------------------------------------------------------------------------------------------------- over connections
+
+namespace {
+
+using gone_watches = std::vector<std::pair<std::string, watch_kind>>;
+
+seen_state at(std::int64_t zxid, std::int64_t czxid = 1) {
+    seen_state seen;
+    seen.is = seen_state::how::there;
+    seen.czxid = czxid;
+    seen.zxid = zxid;
+    return seen;
+}
+
+watch_ptr set_at(watch_registry& r, const seen_state& seen, watch_kind kind = watch_kind::data) {
+    auto w = waiter("/a", kind);
+    r.begin("/a", kind);
+    CHECK_FALSE(r.finish("/a", kind, true, w, seen));
+    return w;
+}
+
+// The question of the next connection is asked, and answered. True: the watch that it has set is not needed.
+bool ask_again(watch_registry& r, bool live, const std::optional<seen_state>& seen,
+               watch_kind kind = watch_kind::data) {
+    r.begin("/a", kind);
+    return r.finish("/a", kind, live, nullptr, seen);
+}
+
+std::vector<std::string> texts_of(const std::deque<request>& all) {
+    std::vector<std::string> texts;
+    for (const request& r : all) texts.push_back(std::string(operation_name(r)) + ' ' + std::string(path_of(r)));
+    return texts;
+}
+
+}  // namespace
+
+TEST_CASE("watch registry: no watch outlives a connection, and the next one is asked for those with waiters",
+          "[watch_registry]") {
+    watch_registry r;
+    const auto data = set(r, "/a"), shared = set(r, "/a"), children = set(r, "/a", watch_kind::children);
+    const auto config = set(r, "/zookeeper/config", watch_kind::config), fired = set(r, "/f"), left = set(r, "/l");
+    r.fire(node_event::removed, "/f");
+    CHECK(r.leave(*left));
+    CHECK(r.questions().empty());
+    CHECK(data->is_set);
+    CHECK(r.end_connection() == gone_watches{{"/a", watch_kind::data},
+                                             {"/a", watch_kind::children},
+                                             {"/l", watch_kind::data},
+                                             {"/zookeeper/config", watch_kind::data}});
+    for (const auto& w : {data, shared, children, config}) CHECK_FALSE(w->is_set);
+    CHECK(r.size() == 3);
+    CHECK(texts_of(r.questions()) == std::vector<std::string>{"exists /a", "children /a", "exists /zookeeper/config"});
+    for (const request& q : r.questions()) CHECK(r.is_unset(watch_of(q)));
+    CHECK(r.end_connection().empty());  // there was no connection in between
+    // Who leaves now leaves no watch.
+    CHECK_FALSE(r.leave(*data));
+    CHECK_FALSE(r.leave(*shared));
+    CHECK_FALSE(r.leave(*children));
+    CHECK_FALSE(r.leave(*config));
+    CHECK(r.size() == 0);
+}
+
+TEST_CASE("watch registry: below a chroot the configuration is asked for by its own request", "[watch_registry]") {
+    watch_registry r(4);
+    const auto config = set(r, "/zookeeper/config", watch_kind::config);
+    r.end_connection();
+    const auto asked = r.questions();
+    REQUIRE(asked.size() == 1);
+    CHECK(std::get<get_config_request>(asked.front()).watch);
+    CHECK(r.is_unset(watch_of(asked.front())));
+}
+
+TEST_CASE("watch registry: a node that is as it was keeps its waiters, and has its watch again", "[watch_registry]") {
+    watch_registry r;
+    const auto kind = GENERATE(watch_kind::data, watch_kind::children);
+    const auto w = set_at(r, at(5), kind);
+    r.end_connection();
+    CHECK_FALSE(ask_again(r, true, at(5), kind));
+    CHECK(r.take_changed().empty());
+    CHECK(w->is_set);
+    CHECK(r.live("/a", kind));
+    CHECK(r.questions().empty());
+    CHECK(same(r.fire(node_event::removed, "/a"), {w}));
+}
+
+TEST_CASE("watch registry: what the waiters are told of a change during a cut", "[watch_registry]") {
+    seen_state missing, refused;
+    refused.is = seen_state::how::refused;
+    seen_state fewer = at(5);
+    fewer.num_children = 1;
+    seen_state renamed = at(5);
+    renamed.cversion = 2;
+    struct row {
+        const char* name;
+        watch_kind kind;
+        seen_state before, now;
+        bool live;
+        node_event event;
+    };
+    using enum watch_kind;
+    const auto told = GENERATE_REF(from_range(std::vector<row>{
+        {"written", data, at(5), at(6), true, node_event::data_changed},
+        {"re-created by a transaction of the same number", data, at(5, 1), at(5, 5), true, node_event::data_changed},
+        {"removed", data, at(5), missing, true, node_event::removed},
+        {"created", data, missing, at(6), true, node_event::created},
+        {"closed to this client", data, at(5), refused, false, node_event::data_changed},
+        {"closed to this client, and was missing", data, missing, refused, false, node_event::data_changed},
+        {"a child more", children, at(5), at(6), true, node_event::children_changed},
+        {"a child less, with the same pzxid", children, at(5), fewer, true, node_event::children_changed},
+        {"one child for another, with the same pzxid", children, at(5), renamed, true, node_event::children_changed},
+        {"removed with its children", children, at(5), missing, false, node_event::removed},
+        {"children closed to this client", children, at(5), refused, false, node_event::children_changed},
+    }));
+    INFO(told.name);
+    watch_registry r;
+    const auto w = set_at(r, told.before, told.kind), left = set_at(r, told.before, told.kind);
+    r.end_connection();
+    CHECK_FALSE(r.leave(*left));
+    CHECK(ask_again(r, told.live, told.now, told.kind) == told.live);  // a watch that nobody needs any more
+    CHECK(same(r.take_changed(), {w}));
+    CHECK(w->event == told.event);
+    CHECK(r.take_changed().empty());
+    CHECK_FALSE(r.removed("/a", told.kind, true));
+    CHECK(r.size() == 0);
+}
+
+TEST_CASE("watch registry: waiters of two states, and a cut: only one of them is told", "[watch_registry]") {
+    watch_registry r;
+    const auto old = set_at(r, at(5));
+    r.end_connection();
+    SECTION("another one reads before the question is answered") {
+        r.begin("/a", watch_kind::data);  // the question
+        const auto later = set_at(r, at(6));
+        CHECK(same(r.take_changed(), {old}));
+        CHECK_FALSE(r.finish("/a", watch_kind::data, true, nullptr, at(6)));
+        CHECK(r.take_changed().empty());
+        CHECK(later->is_set);
+        CHECK(same(r.fire(node_event::data_changed, "/a"), {later}));
+    }
+    SECTION("another one reads the same, and leaves") {
+        const auto later = set_at(r, at(5));
+        CHECK(r.take_changed().empty());
+        CHECK(old->is_set);
+        CHECK_FALSE(r.is_unset({&old->path, watch_kind::data, false}));
+        CHECK_FALSE(r.leave(*later));
+        CHECK(r.live("/a", watch_kind::data));
+    }
+    SECTION("the read of another one fails, which says nothing") {
+        r.begin("/a", watch_kind::data);
+        CHECK_FALSE(r.finish("/a", watch_kind::data, false, nullptr, std::nullopt));
+        CHECK(r.take_changed().empty());
+        CHECK(r.questions().size() == 1);
+    }
+    SECTION("an event comes first") {
+        r.begin("/a", watch_kind::data);
+        CHECK(same(r.fire(node_event::data_changed, "/a"), {old}));
+        CHECK(r.finish("/a", watch_kind::data, true, nullptr, at(7)));
+        CHECK(r.take_changed().empty());
+    }
+    SECTION("it leaves while the question is under way") {
+        r.begin("/a", watch_kind::data);
+        CHECK_FALSE(r.leave(*old));
+        CHECK(r.finish("/a", watch_kind::data, true, nullptr, at(6)));
+        CHECK(r.take_changed().empty());
+    }
+    SECTION("there is another cut before the answer") {
+        r.begin("/a", watch_kind::data);
+        CHECK_FALSE(r.finish("/a", watch_kind::data, false, nullptr, std::nullopt));
+        CHECK(r.end_connection().empty());
+        CHECK(r.questions().size() == 1);
+        CHECK(ask_again(r, true, at(6)));
+        CHECK(same(r.take_changed(), {old}));
+    }
+}
+
+TEST_CASE("watch registry: what an answer says of a node", "[watch_registry]") {
+    reply r;
+    r.stat.czxid = 1, r.stat.mzxid = 2, r.stat.pzxid = 3, r.stat.cversion = 4, r.stat.num_children = 5;
+    const seen_state data = seen_in(r, watch_kind::data), children = seen_in(r, watch_kind::children);
+    CHECK(data == at(2));
+    CHECK(children.zxid == 3);
+    CHECK(children.cversion == 4);
+    CHECK(children.num_children == 5);
+    CHECK(seen_in(r, watch_kind::config) == data);
+    r.code = zkasio::zk_errc::no_node;
+    CHECK(seen_in(r, watch_kind::data) == seen_state());
+    r.code = zkasio::zk_errc::no_auth;
+    CHECK(seen_in(r, watch_kind::data).is == seen_state::how::refused);
 }

@@ -137,11 +137,6 @@ public:
         note("abort");
         lose("aborted");
     }
-    backend_traits traits() const override {
-        backend_traits t;
-        t.watched_path_bytes = watch_budget;
-        return t;
-    }
     void set_servers(const std::vector<server_address>& servers) override {
         server_.server_lists.push_back(servers);
         note("set_servers");
@@ -193,6 +188,7 @@ public:
             session_ = server_.next_session_++;
             password_ = "0123456789abcdef";
         }
+        if (!server_.watches_.empty()) note("set_watches");
         listener_.on_link(link_state::connected);
     }
 

@@ -48,8 +48,6 @@ public:
     /// What a core is built with.
     detail::backend_factory factory();
 
-    static constexpr std::size_t watch_budget = 900'000;  ///< bytes of paths, as the C library's
-
     // ----------------------------------------------------------------------------------------------- the script
     answer_function answer = [](const detail::request&) {
         return detail::reply{};
@@ -74,7 +72,9 @@ public:
 
     // ------------------------------------------------------------------------------------------ what it has seen
     std::vector<received> requests;                      ///< of all connections
-    std::vector<std::string> log;                        ///< "open", "begin", "get /a", "end", "goodbye", "close" ...
+    /// "open", "begin", "get /a", "end", "goodbye", "close" ...; "set_watches": the library sets those again that it was
+    /// not made to forget.
+    std::vector<std::string> log;
     std::vector<detail::open_params> opened;             ///< one for each backend
     std::vector<std::vector<detail::server_address>> server_lists;  ///< of set_servers()
     std::size_t own_reads = 0;  ///< of the core's, see hold_keeper::read_when_idle(): in no other list

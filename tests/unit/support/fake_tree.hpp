@@ -66,6 +66,7 @@ private:
         for (auto it = nodes_.lower_bound(r.path + '/'); it != nodes_.end() && it->first.starts_with(r.path + '/');
              ++it)
             all.children.push_back(it->first.substr(r.path.size() + 1));
+        all.stat.num_children = static_cast<std::int32_t>(all.children.size());
         return all;
     }
     detail::reply answer(const detail::multi_request& m) {

@@ -6,6 +6,7 @@
 
 #include <zkasio/client.hpp>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -51,6 +52,7 @@ public:
         CHECK(core->pending_operations() == 0);
         CHECK(core->watches() == 0);
         CHECK(server.backends_alive == 0);
+        CHECK(std::count(server.log.begin(), server.log.end(), "set_watches") == 0);
     }
 
     std::shared_ptr<detail::core> make_core(asio::any_io_executor executor, client_options o) {

@@ -52,7 +52,7 @@ const std::vector<zk_errc> all_zk_codes{zk_errc::ok,
 
 const std::vector<errc> all_codes{errc::session_expired,  errc::client_closed, errc::not_connected,
                                   errc::lock_lost,        errc::lock_released, errc::invalid_path,
-                                  errc::invalid_argument, errc::too_large,     errc::too_many_watches,
+                                  errc::invalid_argument, errc::too_large,
                                   errc::foreign_child,    errc::would_deadlock, errc::revoked,
                                   errc::forked,           errc::timed_out,     errc::too_many_members,
                                   errc::too_many_ephemerals};

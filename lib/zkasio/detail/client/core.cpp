@@ -229,14 +229,14 @@ void core::on_link(link_state s) noexcept {
 void core::link_up() {
     const time_point now = clock::now();
     telemetry_.counters.connections.add();
-    requests_.connected(link_.backend().traits(), now);
+    requests_.connected(now);
     sessions_.connected(now);
     requests_.ephemerals().connected(id_of(*sessions_.current()));
     holds_.lease_changed(*sessions_.current());
     holds_.connected(now);
     sessions_.publish_connected();
     requests_.feeds_connected();
-    requests_.ask_for_doubtful_nodes();
+    requests_.ask_questions();
     schedule_flush();
 }
 
@@ -250,7 +250,6 @@ void core::link_down() {
     requests_.feeds_disconnected();
 }
 
-// What the library sends first, before all requests, are the watches of the session in one request.
 void core::warn_of_useless_connections() {
     constexpr int many = connection_pacing::many;
     const bool useless = link_.useless_connections() >= many, same = requests_.ended_with_same_request() >= many;
@@ -265,11 +264,6 @@ void core::warn_of_useless_connections() {
         text += (useless ? "; with the same request each time: " : ": ") + requests_.request_of_end() +
                 " (is it larger than the servers' jute.maxbuffer, or a request that they do not know?)";
     text += same ? "; who asks again is made to pause" : "; the next ones follow at growing pauses";
-    if (useless && requests_.watches() > 0)
-        text += "; " + std::to_string(requests_.watches()) + " watches, with paths of " +
-                std::to_string(requests_.watched_bytes()) +
-                " bytes, are set again in one request at the beginning of each: is it larger than the servers' "
-                "jute.maxbuffer?";
     log_.warn(text, {{"reason", link_.last_failure()}});
 }
 

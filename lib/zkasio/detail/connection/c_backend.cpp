@@ -36,13 +36,6 @@ c_backend::c_backend(backend_listener& listener) : listener_(listener) {
     zoo_deterministic_conn_order(1);          // fact 2: otherwise the library reseeds the process's random()
 }
 
-// Fact 23: after a reconnect the library sets all its watches again in one request.
-backend_traits c_backend::traits() const {
-    backend_traits t;
-    t.watched_path_bytes = 900'000;
-    return t;
-}
-
 std::unique_ptr<backend> make_c_backend(backend_listener& listener) { return std::make_unique<c_backend>(listener); }
 
 }  // namespace zkasio::detail

@@ -104,7 +104,6 @@ public:
     void end_batch() override;
     void abort_connection() override;
     void set_servers(const std::vector<server_address>& servers) override;
-    backend_traits traits() const override;
     void forget_watch(const std::string& path, watch_kind kind) override;
     std::int64_t session_id() const override { return zh_ ? zoo_client_id(zh_)->client_id : 0; }
     std::string session_password() const override {

@@ -43,7 +43,8 @@ struct command {
     bool patient = false;       ///< see session::patient()
     bool begun = false;  ///< the operation has had an effect: a total cancellation does not take this write back
     bool of_contender = false;  ///< the create of a node that only waits in the queue of a lock, see ephemeral_budget
-    std::uint64_t connection = 0;  ///< of a node_feed: sent on this connection or not at all; 0: on any
+    std::uint64_t connection = 0;  ///< see node_feeds::connection(): sent on this one or not at all; 0: on any
+    bool sets_again = false;       ///< sets a watch again on a new connection, for its waiters
 };
 
 }  // namespace zkasio::detail

@@ -61,7 +61,6 @@ std::vector<feed_ptr> node_feeds::above(std::string_view path) const {
 
 void node_feeds::connected() {
     up_ = true;
-    ++connection_;
     for (const feed_ptr& f : all()) tell(f);
 }
 

@@ -44,7 +44,7 @@ public:
 
     bool empty() const noexcept { return by_root_.empty(); }
 
-    /// Rises with each connection and with its end: answers to reads of an earlier connection are ignored.
+    /// Rises with the end of each connection: answers to reads of an earlier connection are ignored.
     std::uint64_t connection() const noexcept { return connection_; }
 
     void connected();
@@ -81,7 +81,7 @@ private:
     // The feed that was found last to watch something of the kind: who leaves after others need not ask them all again.
     mutable std::map<std::pair<std::string, node_read>, std::uint64_t> last_found_;
     bool up_ = false;
-    std::uint64_t connection_ = 0;
+    std::uint64_t connection_ = 1;
 };
 
 }  // namespace zkasio::detail

@@ -1,5 +1,7 @@
 #include <zkasio/detail/requests/request_table.hpp>
 
+#include <zkasio/detail/base/random_engine.hpp>
+
 #include <asio/error.hpp>
 
 #include <algorithm>
@@ -120,6 +122,7 @@ request_table::entry& request_table::insert(op_id id, time_point now, command&& 
     e.watch = std::move(c.watch);
     e.expected = c.expected;
     e.connection = c.connection;
+    e.sets_again = c.sets_again;
     e.of_contender = c.of_contender;
     return e;
 }
@@ -163,28 +166,42 @@ void request_table::search_for_room(time_point now) {
     constexpr std::chrono::minutes pause(1);  // of a client without room that goes on asking for some
     no_search_before_ = now + pause;
     ephemerals_.doubt_held();
-    if (link_.connected()) owner_.later([this] { ask_for_doubtful_nodes(); });  // the next connection asks, too
+    if (link_.connected()) owner_.later([this] { ask_questions(); });  // the next connection asks, too
 }
 
-void request_table::ask_for_doubtful_nodes() {
-    questions_ = ephemerals_.questions();
+namespace {
+
+bool is_for_watch(const request& question) { return watch_of(question).path != nullptr; }
+
+}  // namespace
+
+void request_table::ask_questions() {
+    std::erase_if(questions_, [](const request& q) { return !is_for_watch(q); });
+    for (request& q : ephemerals_.questions()) questions_.push_back(std::move(q));
     ask_more();
 }
 
 void request_table::ask_more() {
     constexpr std::size_t most_at_once = 64;  // so that no other request waits long behind thousands
+    if (questions_.empty() || clock::now() < no_questions_before_) return;
     while (!questions_.empty() && questions_asked_ < most_at_once) {
         command c;
         c.what = std::move(questions_.front());
         questions_.pop_front();
+        c.sets_again = is_for_watch(c.what);
         const auto* const e = std::get_if<exists_request>(&c.what);
-        if (e && !ephemerals_.is_in_doubt(e->path)) continue;
+        if (c.sets_again ? !watches_.is_unset(watch_of(c.what)) : e && !ephemerals_.is_in_doubt(e->path)) continue;
         c.pinned = owner_.current_session();
+        c.connection = feeds_.connection();
         ++questions_asked_;
-        const auto more = [this](reply&& r) {  // leave_room() has looked at the answer
+        // registration_done() and leave_room() have looked at the answer.
+        const auto more = [this, of = c.connection](reply&& r) {
+            if (of != feeds_.connection()) return;
             --questions_asked_;
             const bool answered = !r.code || r.code == zk_errc::no_node || r.code == zk_errc::no_auth;
-            if (!answered) questions_.clear();  // asked again when the budget is short, or on the next connection
+            // Asked again when the budget is short, or on the next connection.
+            if (!answered) std::erase_if(questions_, [](const request& q) { return !is_for_watch(q); });
+            if (r.code == condition::session_ended || r.code == errc::forked) return questions_.clear();
             ask_more();
         };
         submit(std::move(c), more);
@@ -318,11 +335,7 @@ bool request_table::is_needed(op_id id, const entry& e) {
         drop(entries_.extract(id));
         return false;
     }
-    const watch_target target = own_watch_of(e);
-    if (target.path && !watches_.begin(*target.path, target.kind, lasts(e))) {
-        fail(id, errc::too_many_watches);
-        return false;
-    }
+    if (const watch_target target = own_watch_of(e); target.path) watches_.begin(*target.path, target.kind);
     return true;
 }
 
@@ -332,7 +345,12 @@ bool request_table::send(op_id id, entry& e) {
     if (auth && auth_.knows({auth->scheme, auth->credential}))
         auth->known = true;  // the library presents each credential that it is given
     const std::error_code refused = link_.backend().submit(id, *e.what);
-    if (refused && own_watch_of(e).path) registration_done(e, refused);
+    if (refused && own_watch_of(e).path) {
+        reply none;
+        none.code = refused;
+        none.sent = true;  // no server has answered
+        registration_done(e, none);
+    }
     if (refused == std::errc::resource_unavailable_try_again) {
         queue_.put_back(lane_of(e), id);
         flush_when_writable_ = true;
@@ -356,16 +374,22 @@ void request_table::writable() {
 
 // ----------------------------------------------------------------------------------------- the link, and the time
 
-void request_table::connected(const backend_traits& traits, time_point now) {
+void request_table::connected(time_point now) {
+    constexpr std::size_t many = 1000;  // not all clients send so many reads at once to servers that come back
+    questions_ = watches_.questions();
+    no_questions_before_ = now;
+    if (questions_.size() > many)
+        no_questions_before_ += std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(jitter()));
     refused_ = 0;
     expiring_.clear();
     answered_on_this_connection_ = false;
     last_sent_ = now;
-    watches_.set_budget(traits.watched_path_bytes);
     pause_fatal(now);
 }
 
 void request_table::disconnected(time_point now) {
+    drop_queued_removals();
+    for (const auto& [path, kind] : watches_.end_connection()) forget_watch(path, kind);
     conclude_fatal();
     begin_to_expire(now);
 }
@@ -383,7 +407,7 @@ void request_table::begin_to_expire(time_point now) {
 void request_table::on_time(time_point now) {
     if (link_.connected()) {
         if (queue_.has_again() && now >= queue_.again_not_before()) owner_.request_waits();
-        return;
+        return ask_more();
     }
     while (!expiring_.empty()) {
         const op_id id = expiring_.front();
@@ -395,8 +419,12 @@ void request_table::on_time(time_point now) {
 }
 
 request_table::time_point request_table::due(time_point now) {
-    if (link_.connected())
-        return queue_.has_again() && queue_.again_not_before() > now ? queue_.again_not_before() : time_point::max();
+    if (link_.connected()) {
+        time_point next = time_point::max();
+        if (queue_.has_again() && queue_.again_not_before() > now) next = queue_.again_not_before();
+        if (!questions_.empty() && no_questions_before_ > now) next = std::min(next, no_questions_before_);
+        return next;
+    }
     while (!expiring_.empty() && !entries_.contains(expiring_.front())) expiring_.pop_front();  // cancelled
     if (expiring_.empty()) return time_point::max();
     return entries_.at(expiring_.front()).queued + options_.connection_timeout();

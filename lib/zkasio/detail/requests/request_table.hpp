@@ -116,8 +116,9 @@ public:
     std::size_t under_way() const noexcept { return issued_; }
 
     // ----------------------------------------------------------------------------------------- the link, and the time
-    void connected(const backend_traits& traits, time_point now);
-    /// Unsent requests wait for the next connection; their time limit counts from `now` on.
+    void connected(time_point now);
+    /// All watches are gone, and the library forgets them. Unsent requests wait for the next connection; their time
+    /// limit counts from `now` on.
     void disconnected(time_point now);
     /// Ends requests that found no connection for too long. Asks for a flush when the pause after a refusal is over.
     void on_time(time_point now);
@@ -130,7 +131,6 @@ public:
     // ------------------------------------------------------------------------------------------------------ watches
     void leave_watch(const watch_ptr& w);
     std::size_t watches() const noexcept { return watches_.size(); }
-    std::size_t watched_bytes() const noexcept { return watches_.path_bytes(); }  ///< set again with a connection
     /// The server has forgotten all watches: their waiters complete with `code`.
     void end_watches(std::error_code code);
 
@@ -138,8 +138,9 @@ public:
     ephemeral_budget& ephemerals() noexcept { return ephemerals_; }
     /// Calls those that wait for room, in a turn of its own, if there may be some.
     void tell_room();
-    /// To be called when the session has a connection again. See ephemeral_budget::questions().
-    void ask_for_doubtful_nodes();
+    /// To be called when the session has a connection again: asks for doubtful nodes (ephemeral_budget::questions()),
+    /// and for the nodes that waiters watch (watch_registry::questions()).
+    void ask_questions();
 
     // ------------------------------------------------------------------------------------- watches of a connection
     node_feeds& feeds() noexcept { return feeds_; }
@@ -201,6 +202,7 @@ private:
         watch_ptr watch;
         std::error_code expected;  // see command::expected
         std::uint64_t connection = 0;  // see command::connection
+        bool sets_again = false;       // see command::sets_again
         background_work::piece work;  // of a request that is until_certain
         time_point queued{}, sent{};
         std::size_t bytes = 0;  // once it was sent: counted in issued_bytes_
@@ -264,11 +266,11 @@ private:
     void conclude_removal(const entry& e, reply& r);
     void conclude_auth(const entry& e, const reply& r);
     static watch_target own_watch_of(const entry& e);
-    static watch_registry::lasting lasts(const entry& e) noexcept;
-    void registration_done(const entry& e, const std::error_code& code);
+    void registration_done(const entry& e, const reply& r);
     bool confirm_watch_removal(const std::string& path, watch_kind kind);
     void send_watch_removal(const std::string& path, watch_kind kind);
-    void forget_queued_removals();
+    void drop_queued_removals();
+    void forget_watch(const std::string& path, watch_kind kind);
     void refuse_read_only(op_id id);
 
     owner& owner_;
@@ -305,8 +307,10 @@ private:
     bool ahead_of_answers_ = false;    // the feeds know of an event that is newer than the last answer
     watch_registry watches_;
     ephemeral_budget ephemerals_;
-    std::deque<request> questions_;    // of `ephemerals_`, not asked yet
-    std::size_t questions_asked_ = 0;  // not answered yet
+    // What is asked on a new connection, for `watches_` and `ephemerals_`, few at a time.
+    std::deque<request> questions_;
+    std::size_t questions_asked_ = 0;  // on this connection, and not answered yet
+    time_point no_questions_before_{};
     time_point no_search_before_{};
     bool room_is_told_ = false;  // tell_room() has asked for a turn
 };

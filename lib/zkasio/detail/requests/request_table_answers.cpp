@@ -84,7 +84,7 @@ void request_table::answered(op_id id, reply&& r) {
     ahead_of_answers_ = ahead_of_answers_ && r.sent;
     if (!queue_.empty()) owner_.request_waits();  // the window has room again
     if (!r.sent && r.code != zk_errc::throttled) refused_ = 0;
-    if (own_watch_of(e).path) registration_done(e, r.code);
+    if (own_watch_of(e).path) registration_done(e, r);
     const time_point now = clock::now();
     telemetry_.counters.bytes_received.add(size_of(r));
     owner_.request_answered(*e.what, r, e.sent, now);
@@ -161,14 +161,11 @@ void request_table::look_for_fatal(const entry& e, reply& r) {
         largest_lost_ = {kind, e.bytes, known ? known->answered : 0, known ? std::min(known->connections + 1, 1000) : 1,
                          known ? known->since : now, now, std::string(last_path_of(*e.what)),
                          text_of(*e.what, e.bytes)};
-        // The request that sets the watches again was sent before all others, and may be the one.
-        const bool after_watches =
-            answered_on_this_connection_ || watches_.path_bytes() + 4 * watches_.size() < e.bytes;
         largest_lost_.is_sequential = creates_sequential(*e.what);
         largest_lost_.is_repeated = e.until_certain || is_asked_on_each_connection(e);
         largest_lost_.pauses =
             largest_lost_.is_repeated || !std::holds_alternative<internal_receiver>(e.to);  // else of a hold
-        if (is_hung_up_at(largest_lost_) && after_watches) {
+        if (is_hung_up_at(largest_lost_)) {
             r.hung_up_times = static_cast<std::uint8_t>(std::min(largest_lost_.connections, 255));
             if (is_write(*e.what)) r.hung_up_at = e.bytes;
         }
@@ -224,7 +221,8 @@ void request_table::was_applied(std::string_view path) {
 bool request_table::repeats(const entry& e, const reply& r) const {
     const bool retryable = r.code && r.code == condition::retryable;  // for most answers, one comparison
     const bool of_feeds = e.connection && std::holds_alternative<sync_request>(*e.what);  // sent by feeds_connected()
-    if (of_feeds || std::holds_alternative<remove_watch_request>(*e.what)) return retryable && !owner_.is_closing();
+    if (of_feeds || e.sets_again || std::holds_alternative<remove_watch_request>(*e.what))
+        return retryable && !owner_.is_closing();
     if (std::holds_alternative<add_auth_request>(*e.what)) return retryable && !owner_.is_closing() && !is_abandoned(e);
     return e.until_certain && (r.sent || retryable) && owner_.session_lives();
 }

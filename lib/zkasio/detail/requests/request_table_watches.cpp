@@ -7,20 +7,22 @@
 namespace zkasio::detail {
 
 // The watch that a request sets for a waiter. The watches of node_feeds are not counted here.
-watch_target request_table::own_watch_of(const entry& e) { return e.connection ? watch_target() : watch_of(*e.what); }
-
-watch_registry::lasting request_table::lasts(const entry& e) noexcept {
-    using lasting = watch_registry::lasting;
-    if (!e.watch) return lasting::yes;
-    if (e.watch->of_connection) return lasting::no;
-    return e.watch->is_spare ? lasting::spare : lasting::yes;
+watch_target request_table::own_watch_of(const entry& e) {
+    return e.connection && !e.sets_again ? watch_target() : watch_of(*e.what);
 }
 
-void request_table::registration_done(const entry& e, const std::error_code& code) {
+void request_table::registration_done(const entry& e, const reply& r) {
     const watch_target target = watch_of(*e.what);
-    const bool live = !code || (target.missing_node_counts && code == zk_errc::no_node);
-    if (watches_.finish(*target.path, target.kind, live, is_abandoned(e) ? nullptr : e.watch, lasts(e)))
-        send_watch_removal(*target.path, watches_.server_kind(target.kind));
+    const bool live = !r.code || (target.missing_node_counts && r.code == zk_errc::no_node);
+    // A refusal tells the waiters for whom this request sets the watch again: they have to look for themselves.
+    const bool answered = !r.sent && r.code != condition::retryable && r.code != condition::session_ended;
+    std::optional<seen_state> seen;
+    if (live || (e.sets_again && answered)) seen = seen_in(r, target.kind);
+    const bool unneeded =
+        watches_.finish(*target.path, target.kind, live, is_abandoned(e) ? nullptr : e.watch, seen);
+    // First the waiters: one that asks again at once keeps the watch, see confirm_watch_removal().
+    for (const watch_ptr& w : watches_.take_changed()) waits_.fire(w->fired);
+    if (unneeded) send_watch_removal(*target.path, watches_.server_kind(target.kind));
 }
 
 bool request_table::confirm_watch_removal(const std::string& path, watch_kind kind) {
@@ -34,17 +36,10 @@ void request_table::send_watch_removal(const std::string& path, watch_kind kind)
         watches_.removed(path, kind, true);
         return;
     }
-    if (!link_.connected()) {
-        // The server has forgotten the watch together with the connection; the library must not set it again. In a turn
-        // of its own, because this may be within a call from the backend.
-        return owner_.later([this, path, kind] {
-            if (!link_.connected()) {
-                if (link_.is_open()) link_.backend().forget_watch(path, kind);
-                watches_.removed(path, kind, true);
-            } else if (watches_.removed(path, kind, false)) {
-                send_watch_removal(path, kind);
-            }
-        });
+    if (!link_.connected()) {  // the watch was a feed's, and has gone with the connection
+        forget_watch(path, kind);
+        watches_.removed(path, kind, true);
+        return;
     }
     command c;
     c.what = remove_watch_request{path, kind};
@@ -125,8 +120,8 @@ void request_table::leave_feed_watch(node_read what, const std::string& path) {
 }
 
 // Drops the removals that wait to be sent: on the next connection, such a removal would remove another watch than it
-// was meant for. The library is made to forget these watches, so as not to set them again.
-void request_table::forget_queued_removals() {
+// was meant for.
+void request_table::drop_queued_removals() {
     std::vector<op_id> queued;
     const auto look = [&](op_id id) {
         const auto it = entries_.find(id);
@@ -136,14 +131,14 @@ void request_table::forget_queued_removals() {
     queue_.for_each_normal(look);
     queue_.for_each_again(look);
     for (const op_id id : queued) {
-        auto node = entries_.extract(id);
-        const remove_watch_request r = std::get<remove_watch_request>(std::move(*node.mapped().what));
-        drop(std::move(node));
+        drop(entries_.extract(id));
         queue_.drop_again(id);
-        if (!confirm_watch_removal(r.path, r.kind)) continue;
-        if (link_.is_open()) link_.backend().forget_watch(r.path, r.kind);
-        watches_.removed(r.path, r.kind, true);
     }
+}
+
+// The watch has gone with its connection. The library would set all its watches again, in one request (fact 23).
+void request_table::forget_watch(const std::string& path, watch_kind kind) {
+    if (link_.is_open()) link_.backend().forget_watch(path, kind);
 }
 
 // The servers of a new session may lag behind those of the old one: after a sync(), no answer is older than what was
@@ -166,15 +161,10 @@ void request_table::feeds_connected() {
     });
 }
 
-// Makes the library forget the watches that belong to the lost connection: otherwise it would set them all again, in
-// one request (fact 23).
 void request_table::feeds_disconnected() {
-    forget_queued_removals();
-    for (const auto& [path, kind] : watches_.end_connection())
-        if (link_.is_open()) link_.backend().forget_watch(path, kind);
-    feeds_.disconnected([this](const std::string& path, watch_kind kind) {
-        if (link_.is_open() && !watches_.wanted(path, kind)) link_.backend().forget_watch(path, kind);
-    });
+    questions_.clear();
+    questions_asked_ = 0;
+    feeds_.disconnected([this](const std::string& path, watch_kind kind) { forget_watch(path, kind); });
 }
 
 }  // namespace zkasio::detail

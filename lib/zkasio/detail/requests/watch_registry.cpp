@@ -2,18 +2,31 @@
 
 #include <cassert>
 #include <cstddef>
+#include <iterator>
 
 namespace zkasio::detail {
 
-// The invariants, of all and of one entry: true except while a member function runs.
-void watch_registry::check() const noexcept {
-    assert(!entries_.empty() || path_bytes_ == 0);
+// The invariants: true except while a member function runs.
+void watch_registry::check([[maybe_unused]] const entry& e) const noexcept {
+    assert(e.registering >= 0);
+    assert(!e.removing || e.waiters.empty() || e.live);
     assert(feed_reads_ > 0 || kept_.empty());
 }
-void watch_registry::check([[maybe_unused]] const entry& e) const noexcept {
-    assert(e.registering >= 0 && e.lasting >= 0);
-    assert(static_cast<std::size_t>(e.lasting) <= e.waiters.size() + static_cast<std::size_t>(e.registering));
-    check();
+
+seen_state seen_in(const reply& r, watch_kind kind) noexcept {
+    seen_state seen;
+    if (r.code) {
+        if (r.code != zk_errc::no_node) seen.is = seen_state::how::refused;
+        return seen;
+    }
+    seen.is = seen_state::how::there;
+    seen.czxid = r.stat.czxid;
+    const bool children = kind == watch_kind::children;
+    seen.zxid = children ? r.stat.pzxid : r.stat.mzxid;
+    if (!children) return seen;
+    seen.cversion = r.stat.cversion;
+    seen.num_children = r.stat.num_children;
+    return seen;
 }
 
 watch_ptr watch_by(const request& r) {
@@ -24,23 +37,10 @@ watch_ptr watch_by(const request& r) {
     return w;
 }
 
-// A path is in the budget as long as its watch has a user that outlives the connection.
-void watch_registry::count(iterator it, int more_lasting) {
-    const bool before = it->second.lasting > 0, after = (it->second.lasting += more_lasting) > 0;
-    if (after && !before) path_bytes_ += cost(it->first.first);
-    if (before && !after) path_bytes_ -= cost(it->first.first);
-}
-
-bool watch_registry::begin(const std::string& path, watch_kind kind, lasting l) {
-    auto it = entries_.find(key_of(path, kind));
-    const bool counted = it != entries_.end() && it->second.lasting > 0;
-    const std::size_t budget = l == lasting::spare ? path_budget_ / 2 : path_budget_;
-    if (l != lasting::no && !counted && path_bytes_ + cost(path) > budget) return false;
-    if (it == entries_.end()) it = entries_.emplace(key_of(path, kind), entry{}).first;
-    ++it->second.registering;
-    count(it, l == lasting::no ? 0 : 1);
-    check(it->second);
-    return true;
+void watch_registry::begin(const std::string& path, watch_kind kind) {
+    entry& e = entries_[key_of(path, kind)];
+    ++e.registering;
+    check(e);
 }
 
 // Drops an entry that has neither a user nor a server watch. True: the entry has no user, but a server watch.
@@ -54,22 +54,47 @@ bool watch_registry::unused(iterator it) {
         return true;
     }
     entries_.erase(it);
-    check();
     return false;
 }
 
-bool watch_registry::finish(const std::string& path, watch_kind kind, bool live, watch_ptr who, lasting l) {
+bool watch_registry::finish(const std::string& path, watch_kind kind, bool live, watch_ptr who,
+                            const std::optional<seen_state>& seen) {
     const auto it = entries_.find(key_of(path, kind));
     if (it == entries_.end()) return false;
-    --it->second.registering;
-    const bool waits = live && who;
-    if (live) it->second.live = true;
-    if (waits) {
+    entry& e = it->second;
+    --e.registering;
+    if (seen && is_unset(e)) compare(it->first, e, *seen);
+    if (live) e.live = true;
+    if (live && who) {
         who->number = ++last_number_;
-        it->second.waiters.emplace(last_number_, std::move(who));
+        who->seen = *seen;
+        who->is_set = true;
+        e.waiters.emplace(last_number_, std::move(who));
     }
-    if (!waits && l != lasting::no) count(it, -1);
     return unused(it);
+}
+
+namespace {
+
+// As a server tells it that is shown a watch of an earlier connection. After a refusal, the waiter finds out.
+node_event change_between(const seen_state& before, const seen_state& now, watch_kind kind) noexcept {
+    if (now.is == seen_state::how::missing) return node_event::removed;
+    if (kind == watch_kind::children) return node_event::children_changed;
+    const bool is_new = before.is == seen_state::how::missing && now.is == seen_state::how::there;
+    return is_new ? node_event::created : node_event::data_changed;
+}
+
+}  // namespace
+
+void watch_registry::compare(const key& k, entry& e, const seen_state& now) {
+    std::erase_if(e.waiters, [&](auto& waiter) {
+        const watch_ptr& w = waiter.second;
+        w->is_set = w->seen == now;
+        if (w->is_set) return false;
+        w->event = change_between(w->seen, now, k.second);
+        changed_.push_back(w);
+        return true;
+    });
 }
 
 bool watch_registry::leave(const watch_state& who) {
@@ -79,7 +104,6 @@ bool watch_registry::leave(const watch_state& who) {
     const auto me = waiters.find(who.number);
     if (me == waiters.end() || me->second.get() != &who) return false;
     waiters.erase(me);
-    if (!who.of_connection) count(it, -1);
     return unused(it);
 }
 
@@ -113,19 +137,32 @@ std::vector<std::pair<std::string, watch_kind>> watch_registry::end_connection()
     std::vector<key> gone;
     for (auto it = entries_.begin(); it != entries_.end();) {
         entry& e = it->second;
-        std::erase_if(e.waiters, [](const auto& w) { return w.second->of_connection; });
-        kept_.erase(it->first);
-        if (is_used(e) || !can_be_removed(it->first)) {
-            ++it;
-            continue;
-        }
-        if (e.live) gone.push_back(it->first);
-        it = entries_.erase(it);
+        if (std::exchange(e.live, false)) gone.push_back(it->first);
+        e.removing = false;
+        for (const auto& [number, w] : e.waiters) w->is_set = false;
+        it = is_used(e) ? std::next(it) : entries_.erase(it);
     }
     gone.insert(gone.end(), kept_.begin(), kept_.end());
     kept_.clear();
-    check();
     return gone;
+}
+
+std::deque<request> watch_registry::questions() const {
+    std::deque<request> all;
+    for (const auto& [where, e] : entries_) {
+        if (!is_unset(e)) continue;
+        switch (where.second) {
+            case watch_kind::data: all.emplace_back(exists_request{where.first, true}); break;
+            case watch_kind::children: all.emplace_back(children_request{where.first, true}); break;
+            case watch_kind::config: all.emplace_back(get_config_request{true}); break;
+        }
+    }
+    return all;
+}
+
+bool watch_registry::is_unset(const watch_target& of) const {
+    const auto it = entries_.find(key_of(*of.path, of.kind));
+    return it != entries_.end() && is_unset(it->second);
 }
 
 // While reads are under way, the watch may have been kept for the sake of one that sets no watch. Otherwise the feed
@@ -150,18 +187,12 @@ bool watch_registry::feed_answered(const std::string& path, watch_kind kind) {
     return kept;
 }
 
-bool watch_registry::wanted(const std::string& path, watch_kind kind) const {
-    const auto it = entries_.find(key_of(path, kind));
-    return it != entries_.end() && is_used(it->second);
-}
-
 std::vector<watch_ptr> watch_registry::fire(node_event e, std::string_view path) {
     std::vector<watch_ptr> woken;
     const auto end_watch = [&](watch_kind kind) {
         const auto it = entries_.find(key(std::string(path), kind));
         if (it == entries_.end()) return;
         for (auto& [number, w] : it->second.waiters) {
-            if (!w->of_connection) count(it, -1);
             w->event = e;
             woken.push_back(std::move(w));
         }
@@ -183,7 +214,7 @@ std::vector<watch_ptr> watch_registry::clear() {
         for (auto& [number, w] : e.waiters) all.push_back(std::move(w));
     entries_.clear();
     kept_.clear();
-    path_bytes_ = feed_reads_ = 0;
+    feed_reads_ = 0;
     return all;
 }
 

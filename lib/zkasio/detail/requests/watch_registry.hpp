@@ -4,9 +4,10 @@
 #include <zkasio/detail/seam/request.hpp>
 
 #include <cstdint>
-#include <limits>
+#include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -15,6 +16,15 @@
 
 namespace zkasio::detail {
 
+/// What an answer says of a watched node. Two answers that are equal: the node has not changed in between.
+struct seen_state {
+    enum class how : std::uint8_t { missing, there, refused } is = how::missing;
+    std::int64_t czxid = 0, zxid = 0;             // zxid: mzxid, or pzxid for the children
+    std::int32_t cversion = 0, num_children = 0;  // the removal of a child need not change pzxid (ClickHouse Keeper)
+    bool operator==(const seen_state&) const = default;
+};
+seen_state seen_in(const reply& r, watch_kind kind) noexcept;
+
 /// The interest of one waiter in one change of one node. Many waiters share one watch of the server.
 struct watch_state {
     std::string path;
@@ -22,14 +32,8 @@ struct watch_state {
     node_event event = node_event::data_changed;  // valid once the watch has fired
     one_shot_ptr fired = std::make_shared<one_shot_state>();
     std::uint64_t number = 0;  // of the waiter in watch_registry; 0: the server has not set the watch yet
-    /// The watch ends with the connection, without an event: its owner sets it again on the next connection. Other
-    /// watches are set again by the library, all in one request (fact 23): so only these others have a budget.
-    bool of_connection = false;
-    /// The owner can do without the watch: set only while half of the budget is free.
-    bool is_spare = false;
-
-    /// Whether the server has set the watch, which may have fired since.
-    bool is_set() const noexcept { return number != 0; }
+    seen_state seen;            // the waiter waits for a change since
+    bool is_set = false;       // the server has set the watch on this connection; it may have fired since
 };
 using watch_ptr = std::shared_ptr<watch_state>;
 
@@ -39,6 +43,9 @@ watch_ptr watch_by(const request& r);
 /// The watches that the server holds for this session, and their waiters. One server watch per path and kind. Pure
 /// bookkeeping: the caller sends the requests. Lives on the strand.
 ///
+/// No watch outlives its connection. On the next one, the first answer that sets the watch again is compared with what
+/// each waiter has seen: waiters of another state are told of the change, and the others have the new watch.
+///
 /// The watches of feeds are not counted here: a feed knows its watches. The caller says whether a feed needs a watch
 /// (node_feeds::watches()) when the removal of that watch is decided.
 class watch_registry {
@@ -46,22 +53,17 @@ public:
     /// @param chroot_length the length in bytes of the chroot, which is prepended to each path.
     explicit watch_registry(std::size_t chroot_length = 0) : chroot_length_(chroot_length) {}
 
-    /// How many bytes of paths may be watched at a time by waiters that outlive connections, see backend_traits.
-    void set_budget(std::size_t path_bytes) noexcept { path_budget_ = path_bytes; }
-
-    /// Whether a waiter's watch outlives the connection.
-    enum class lasting {
-        no,
-        yes,
-        spare  // yes, if half of the budget is free
-    };
-
-    /// A request that sets a watch is about to be sent. False when the budget has no room for the watch.
-    bool begin(const std::string& path, watch_kind kind, lasting l = lasting::yes);
+    /// A request that sets a watch is about to be sent.
+    void begin(const std::string& path, watch_kind kind);
 
     /// The request of begin() was answered. `live`: the server has set the watch. `who` is null when the caller has
-    /// left. True when the watch has no user left, so that it has to be removed. @param l as in begin().
-    bool finish(const std::string& path, watch_kind kind, bool live, watch_ptr who, lasting l = lasting::yes);
+    /// left, and for a question. True when the watch has no user left, so that it has to be removed: after
+    /// take_changed().
+    /// @param seen nothing: the answer says nothing of the node.
+    bool finish(const std::string& path, watch_kind kind, bool live, watch_ptr who,
+                const std::optional<seen_state>& seen = seen_state());
+    /// The waiters that finish() has found to wait for a change that has happened. They are to be woken.
+    std::vector<watch_ptr> take_changed() noexcept { return std::exchange(changed_, {}); }
 
     /// A waiter leaves. True when the watch has to be removed.
     bool leave(const watch_state& who);
@@ -77,9 +79,12 @@ public:
     /// The server does not remove the watch: the watch stays until a request uses it again, or the connection ends.
     void left_standing(const std::string& path, watch_kind kind);
 
-    /// The connection is gone, and with it the watches `of_connection` and those without a user. Returns the watches
-    /// that the library must not set again.
+    /// The connection is gone, and with it all watches. Returns those that the server has had.
     std::vector<std::pair<std::string, watch_kind>> end_connection();
+    /// The reads that set the watches of all waiters again, on a new connection.
+    std::deque<request> questions() const;
+    /// Whether the watch of this question still has to be set again.
+    bool is_unset(const watch_target& of) const;
 
     /// A feed has left a watch that the server holds: true when it has to be removed.
     /// @param feed_needs_it another feed needs the watch.
@@ -90,9 +95,6 @@ public:
     /// The read was answered. True: since feed_reads() a watch was kept for a feed, perhaps for the sake of this read.
     /// If the read has not set the watch, the caller calls left_by_feed().
     bool feed_answered(const std::string& path, watch_kind kind);
-
-    /// Whether a user that is counted here has the watch, or has asked for it.
-    bool wanted(const std::string& path, watch_kind kind) const;
 
     /// The server has sent an event. Returns the watches that the event ends, so that their waiters can be woken.
     std::vector<watch_ptr> fire(node_event e, std::string_view path);
@@ -107,36 +109,33 @@ public:
 
     bool live(const std::string& path, watch_kind kind) const;
     std::size_t size() const noexcept { return entries_.size(); }
-    std::size_t path_bytes() const noexcept { return path_bytes_; }  ///< of the watches that outlive a connection
 
 private:
     struct entry {
         std::map<std::uint64_t, watch_ptr> waiters;  // in the order in which they came; there may be very many
         int registering = 0;    // requests under way that will set the watch
-        int lasting = 0;        // how many of the waiters and of these requests outlive the connection
         bool live = false;      // the server has set the watch
         bool removing = false;  // a removal is under way
     };
     using key = std::pair<std::string, watch_kind>;
-    using iterator = std::map<key, entry, std::less<>>::iterator;
+    using iterator = std::map<key, entry>::iterator;
 
     key key_of(const std::string& path, watch_kind kind) const { return {path, server_kind(kind)}; }
     static bool is_used(const entry& e) noexcept { return !e.waiters.empty() || e.registering > 0; }
-    void check() const noexcept;
+    static bool is_unset(const entry& e) noexcept { return !e.waiters.empty() && !e.live; }
     void check(const entry& e) const noexcept;
     void keep(key k);
-    void count(iterator it, int more_lasting);
+    void compare(const key& k, entry& e, const seen_state& now);
     bool unused(iterator it);
     // Below a chroot the C client sets the watch of the configuration at one path and would remove it at another: the
     // watch stays, for its next user.
     bool can_be_removed(const key& k) const noexcept { return k.second != watch_kind::config || chroot_length_ == 0; }
-    std::size_t cost(const std::string& path) const noexcept { return path.size() + chroot_length_ + 4; }
 
-    std::map<key, entry, std::less<>> entries_;
+    std::map<key, entry> entries_;
+    std::vector<watch_ptr> changed_;
     std::size_t feed_reads_ = 0;
     std::set<key> kept_;  // while there are feed_reads_: watches of the server that were kept for feeds
     std::size_t chroot_length_;
-    std::size_t path_bytes_ = 0, path_budget_ = std::numeric_limits<std::size_t>::max();
     std::uint64_t last_number_ = 0;
 };
 

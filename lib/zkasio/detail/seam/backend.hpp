@@ -7,7 +7,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -73,13 +72,6 @@ enum class goodbye_result {
     connection_lost,  ///< before the server has answered: the session may live until it times out
 };
 
-/// Properties of one backend, not of ZooKeeper.
-struct backend_traits {
-    /// How many bytes of paths (chroots included) may be watched at a time: after a reconnect the backend sets all
-    /// watches again in one request, which a server has to accept.
-    std::size_t watched_path_bytes = std::numeric_limits<std::size_t>::max();
-};
-
 /// Driven from one strand. Listener calls come only from within process(), next_interest(), end_batch(), set_servers(),
 /// abort_connection() and close(), never from submit(). The listener may call any of these in return (the outer call
 /// delivers the resulting news, in order); the listener must not destroy the backend.
@@ -88,8 +80,6 @@ struct backend_traits {
 class backend {
 public:
     virtual ~backend() = default;
-
-    virtual backend_traits traits() const { return {}; }
 
     /// Throws zkasio::error when there is nothing to connect to.
     virtual void open(const open_params& p) = 0;
@@ -132,8 +122,8 @@ public:
     /// Replaces the list of servers. A connection to a server that is not in the new list is left.
     virtual void set_servers(const std::vector<server_address>& servers) = 0;
 
-    /// For a backend with its own table of watches, which it sets again after a reconnect: removes this watch from the
-    /// table, while there is no connection to remove the watch over.
+    /// For a backend with its own table of watches, which it would set again after a reconnect: removes this watch from
+    /// the table. To be called while there is no connection.
     virtual void forget_watch(const std::string&, watch_kind) {}
 
     virtual std::int64_t session_id() const = 0;

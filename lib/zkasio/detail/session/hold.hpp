@@ -21,7 +21,7 @@ struct hold {
     struct own_node {
         std::string path;
         bool unreadable = false;             // no permission to check the node
-        std::shared_ptr<watch_state> watch;  // null: none; otherwise asked for, and set when watch_state::is_set()
+        std::shared_ptr<watch_state> watch;  // null: none; otherwise asked for, and set when watch_state::is_set
     };
     std::shared_ptr<session_record> session;
     std::vector<own_node> nodes;                  // may be empty: then only the session matters

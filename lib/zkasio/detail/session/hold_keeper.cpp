@@ -92,14 +92,6 @@ void hold_keeper::let_go(session_record& s) {
 // -------------------------------------------------------------------------------------------------------- lease
 
 void hold_keeper::disconnected(session_record& s) {
-    // The watches end with the connection, see watch_own_node(), and are set again as soon as possible.
-    const time_point now = clock::now();
-    for (const auto& [number, h] : s.holds)
-        for (hold::own_node& node : h->nodes) {
-            if (!node.watch || !node.watch->is_set()) continue;
-            std::exchange(node.watch, nullptr)->fired->forget_calls();
-            s.watch_nodes_at(*h, now);
-        }
     if (options_.suspension() == suspension_policy::lose) end_all(s, loss_reason::suspended);
 }
 
@@ -149,12 +141,7 @@ void hold_keeper::heartbeat(time_point now) {
     auto done = [this, s, nodes = std::move(checked)](reply&& r) { heartbeat_answered(*s, nodes, r); };
     s->last_heartbeat = now;
     s->heartbeat_under_way = true;
-    try {
-        requests_.submit(std::move(c), std::move(done), request_table::urgency::first);
-    } catch (...) {  // no memory: no answer will come
-        s->heartbeat_under_way = false;
-        throw;
-    }
+    requests_.submit(std::move(c), std::move(done), request_table::urgency::first);
 }
 
 // Makes a heartbeat for the nodes of which a check is wanted, and for those that were not checked for the longest time:
@@ -238,8 +225,7 @@ hold_keeper::time_point hold_keeper::own_read_due() const {
 // ------------------------------------------------------------------------------------------- watches on own nodes
 
 // The owner of a lock that is held for longer than a quarter of the session timeout, see add(), has to learn at once
-// that its node was deleted. These watches are `of_connection`: there may be very many, and they must leave room for
-// users' watches (fact 23).
+// that its node was deleted.
 void hold_keeper::watch_own_nodes(time_point now) {
     session_record& s = *owner_.current_session();
     auto& due = s.to_watch;
@@ -254,7 +240,6 @@ void hold_keeper::watch_own_nodes(time_point now) {
 void hold_keeper::watch_own_node(const hold_ptr& h, hold::own_node& node) {
     const watch_ptr w = node.watch = std::make_shared<watch_state>();
     w->path = node.path;
-    w->of_connection = true;
     w->fired->call([this, h, &node, raw = w.get()] {
         node.watch.reset();
         if (raw->event == node_event::removed) return end(h, loss_reason::node_deleted, &node);

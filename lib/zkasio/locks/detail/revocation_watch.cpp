@@ -47,8 +47,8 @@ bool may_be_noted(std::string_view node) noexcept {
 
 // Lives on the strand.
 struct revocation_watch::state : std::enable_shared_from_this<state> {
-    state(std::shared_ptr<lock_claim> c, watch_need n)
-        : claim(std::move(c)), on(claim->on()), need(n), decided(toolbox(on).make_one_shot_event()) {}
+    explicit state(std::shared_ptr<lock_claim> c)
+        : claim(std::move(c)), on(claim->on()), decided(toolbox(on).make_one_shot_event()) {}
 
     // A place where the contender `node` may be asked to give way.
     struct place {
@@ -77,7 +77,7 @@ struct revocation_watch::state : std::enable_shared_from_this<state> {
     void read(std::size_t i) {
         if (over) return;
         // The revocation_watch, and coroutines in asked(), keep this state alive; the pending answers do not.
-        requests[i] = std::make_shared<pending_watched_data>(toolbox(on).start_get_and_watch(places[i].path, need));
+        requests[i] = std::make_shared<pending_watched_data>(toolbox(on).start_get_and_watch(places[i].path));
         requests[i]->then([weak = weak_from_this(), i] {
             if (const auto self = weak.lock()) self->answered(i);
         });
@@ -115,7 +115,6 @@ struct revocation_watch::state : std::enable_shared_from_this<state> {
     void decide(std::exception_ptr why) {
         if (std::exchange(over, true)) return;
         failed = std::move(why);
-        if (failed && need == watch_need::spare) claim->asked_back();
         decided.fire();
         if (timer) begin_grace();
     }
@@ -132,7 +131,6 @@ struct revocation_watch::state : std::enable_shared_from_this<state> {
 
     std::shared_ptr<lock_claim> claim;
     session on;
-    const watch_need need;
     std::vector<place> places;  // each place has an element in:
     std::vector<std::shared_ptr<pending_watched_data>> requests;
     std::vector<std::optional<watch>> watches;
@@ -146,8 +144,8 @@ struct revocation_watch::state : std::enable_shared_from_this<state> {
     std::atomic<bool> stopped{false};
 };
 
-revocation_watch::revocation_watch(std::shared_ptr<lock_claim> claim, watch_need need)
-    : state_(std::make_shared<state>(std::move(claim), need)) {
+revocation_watch::revocation_watch(std::shared_ptr<lock_claim> claim)
+    : state_(std::make_shared<state>(std::move(claim))) {
     asio::dispatch(state_->on.get_executor(), [s = state_] { s->read_all(); });
 }
 

@@ -2,7 +2,6 @@
 
 #include <zkasio/locks/lock_claim.hpp>
 #include <zkasio/recipe/one_shot_event.hpp>
-#include <zkasio/recipe/toolbox.hpp>
 
 #include <asio/awaitable.hpp>
 
@@ -25,8 +24,7 @@ bool may_be_noted(std::string_view node) noexcept;
 /// gone, the lock is lost at once.
 class revocation_watch {
 public:
-    /// @param need spare: of a claim that can be spared. If its nodes cannot be watched, it counts as asked back.
-    explicit revocation_watch(std::shared_ptr<lock_claim> claim, watch_need need = watch_need::needed);
+    explicit revocation_watch(std::shared_ptr<lock_claim> claim);
     revocation_watch(const revocation_watch&) = delete;
     revocation_watch& operator=(const revocation_watch&) = delete;
     ~revocation_watch();

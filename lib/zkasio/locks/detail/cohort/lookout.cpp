@@ -26,7 +26,7 @@ void lookout::begin() {
         const auto self = weak.lock();
         if (!self || self->over_ || cancelled) return;
         try {
-            self->requests_.emplace(self->claim_, watch_need::spare);
+            self->requests_.emplace(self->claim_);
         } catch (...) {
             // Nothing may leave a handler. A request to give the lock back is noticed when a holder looks.
         }
@@ -57,8 +57,7 @@ void lookout::list() {
 }
 
 void lookout::watch_children() {
-    request_ = std::make_shared<pending_watched_children>(
-        toolbox(on_).start_children_and_watch(lock_->directory, watch_need::spare));
+    request_ = std::make_shared<pending_watched_children>(toolbox(on_).start_children_and_watch(lock_->directory));
     request_->then([weak = weak_from_this()] {
         const auto self = weak.lock();
         if (!self || self->over_) return;

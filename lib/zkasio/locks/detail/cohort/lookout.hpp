@@ -21,8 +21,7 @@ namespace zkasio::lock_detail {
 class cohort_place;
 
 /// Looks out, for a place that has the lock, for contenders behind it, for requests to give it back, and for the end of
-/// the time for which an idle place lingers. On the strand. Reports to the cohort_place until stop(). Its watches are
-/// watch_need::spare: a place that is kept is a convenience.
+/// the time for which an idle place lingers. On the strand. Reports to the cohort_place until stop().
 class lookout : public std::enable_shared_from_this<lookout> {
 public:
     /// @param claim of the place.

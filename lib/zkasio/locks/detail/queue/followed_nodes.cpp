@@ -23,11 +23,10 @@ void followed_nodes::follow(const std::vector<std::string>& names, bool nearest_
 
 void followed_nodes::begin(const std::string& name) {
     // A get() leaves no watch behind on a node that is gone; exists() would (CURATOR-107).
-    const watch_need need = name == nearest_ ? watch_need::needed : watch_need::spare;
     auto request = std::make_shared<pending_watched_data>(
-        queue_.tools().start_get_and_watch(join_path(queue_.directory(), name), need));
+        queue_.tools().start_get_and_watch(join_path(queue_.directory(), name)));
     const std::uint64_t round = ++last_round_;
-    followed_.emplace(name, one{round, request, {}, need});
+    followed_.emplace(name, one{round, request, {}});
     request->then([this, weak = queue_.weak_from_this(), name, round] {
         if (const auto alive = weak.lock()) answered(name, round);
     });
@@ -54,15 +53,8 @@ void followed_nodes::answered(const std::string& name, std::uint64_t round) {
         }
         node->unreadable = name != nearest_;
         if (node->unreadable) return;
-        if (node->need == watch_need::spare) {  // became the nearest meanwhile, and there may be room for those
-            followed_.erase(name);
-            return begin(name);
-        }
         stop();
         return queue_.fail_waiting(std::current_exception());
-    } catch (...) {  // out of memory
-        node->refused = true;
-        return ask_later();
     }
     node->changes->then([this, weak = queue_.weak_from_this(), name, round](std::error_code over, node_change what) {
         const auto alive = weak.lock();

@@ -37,7 +37,6 @@ private:
         std::uint64_t round = 0;  // answers and events of other rounds are ignored
         std::shared_ptr<pending_watched_data> request;
         std::optional<watch> changes;
-        watch_need need = watch_need::needed;
         bool refused = false;     // asked for again after a pause
         bool unreadable = false;  // asked for again when it is the nearest
     };

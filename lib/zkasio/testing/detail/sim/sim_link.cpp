@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cassert>
 
 namespace zkasio::testing_detail {
 
@@ -117,23 +118,7 @@ void sim_link::abort_connection() {
     process(true, false);
 }
 
-// The library sets its watches again when it learns of the connection, except watches that were forgotten before.
-void sim_link::forget_watch(const std::string& path_inside, watch_kind kind) {
-    const std::string path = with_chroot(path_inside);
-    registered_.erase({path, kind});
-    if (state_ == state::connected) return;
-    armed_.erase({path, kind});
-    for (packet& p : requests_)
-        if (auto* w = std::get_if<set_watches>(&p))
-            std::erase_if(w->watches, [&](const auto& one) { return one.first == watch_key(path, kind); });
-}
-
-// As of the C library.
-backend_traits sim_link::traits() const {
-    backend_traits t;
-    t.watched_path_bytes = 900'000;
-    return t;
-}
+void sim_link::forget_watch(const std::string& path, watch_kind kind) { registered_.erase({with_chroot(path), kind}); }
 
 bool sim_link::send_goodbye() {
     if (state_ != state::connected || !attached_) return false;
@@ -172,6 +157,7 @@ void sim_link::handle(arrival&& a) {
     if (const auto* u = std::get_if<up>(&a)) {
         session_ = u->session;
         state_ = state::connected;
+        assert(registered_.empty() && "the client has made the library forget its watches");
         listener_.on_link(link_state::connected);
     } else if (std::holds_alternative<expired>(a)) {
         state_ = state::none;
@@ -212,14 +198,14 @@ void sim_link::handle(answered&& a) {
     if (!goodbye_sent_) listener_.on_reply(a.id, std::move(a.what));
 }
 
-// Fact 18. The library keeps a list of its watches; true: set by exists() on a missing node.
+// Fact 18. The library keeps a list of its watches.
 void sim_link::register_watch(const request& r, const std::error_code& code) {
     if (const auto* g = std::get_if<get_request>(&r); g && g->watch && !code)
-        registered_[{g->path, watch_kind::data}] = false;
+        registered_.emplace(g->path, watch_kind::data);
     if (const auto* c = std::get_if<children_request>(&r); c && c->watch && !code)
-        registered_[{c->path, watch_kind::children}] = false;
+        registered_.emplace(c->path, watch_kind::children);
     if (const auto* e = std::get_if<exists_request>(&r); e && e->watch && (!code || code == zk_errc::no_node))
-        registered_[{e->path, watch_kind::data}] = static_cast<bool>(code);
+        registered_.emplace(e->path, watch_kind::data);
     if (const auto* m = std::get_if<remove_watch_request>(&r); m && !code) registered_.erase({m->path, m->kind});
 }
 

@@ -33,7 +33,6 @@ public:
     std::chrono::milliseconds session_timeout() const override { return timeout_; }
     std::string last_failure() const override { return "connection reset"; }
     std::string current_server() const override { return "simulated:2181"; }
-    detail::backend_traits traits() const override;
     bool send_goodbye() override;
     detail::goodbye_result answer_to_goodbye() override;
     void close() override;
@@ -78,12 +77,7 @@ private:
         detail::request what;
     };
     struct goodbye {};
-    struct set_watches {  // the library's first packet on each further connection
-        std::int64_t since;
-        std::vector<std::pair<watch_key, bool>> watches;
-    };
-    using packet = std::variant<set_watches, asked, goodbye>;
-    static std::size_t size_of(const set_watches& w);
+    using packet = std::variant<asked, goodbye>;
 
     struct answered {
         detail::op_id id;
@@ -92,11 +86,10 @@ private:
     };
     static constexpr std::int64_t no_session = -1;  ///< no server has a session with this id
     static constexpr const char* password = "0123456789abcdef";
-    static constexpr std::int64_t any_node = -1;  ///< a change during a lost connection is reported by its path only
     struct event {
         detail::node_event what;
         std::string path;
-        std::int64_t czxid;  ///< of the changed node (its path may belong to another node now), or any_node
+        std::int64_t czxid;  ///< of the changed node (its path may belong to another node now)
     };
     struct up {
         std::int64_t session;
@@ -134,10 +127,9 @@ private:
     bool is_refused(const detail::request& r, detail::reply& result) const;
     detail::reply read(const detail::request& r);
     detail::reply write(const detail::request& r);
-    void restore(const set_watches& w);
     void fire(const sim_change& c);
     void fire(detail::node_event e, const std::string& path, std::int64_t czxid,
-              std::initializer_list<detail::watch_kind> kinds, const acl& entries = acl());
+              std::initializer_list<detail::watch_kind> kinds, const acl& entries);
 
     sim_ensemble& ensemble_;
     const int client_;
@@ -153,7 +145,7 @@ private:
     std::vector<detail::add_auth_request> auth_;  // presented on each connection
     std::string chroot_;  // part of the paths kept here, but not of those in requests and answers
     std::int64_t last_seen_ = 0;                                    // the highest zxid of an answer
-    std::map<watch_key, bool> registered_;                          // true: the watch of a missing node
+    std::set<watch_key> registered_;  // which the library would set again on the next connection
     std::deque<std::pair<detail::op_id, detail::request>> outstanding_;
     std::deque<arrival> arrived_;
     bool readable_ = false;  // the eventfd has been written to, and not been read

@@ -77,11 +77,6 @@ std::string sim_link::next_request() const {
     if (requests_.empty()) return {};
     const packet& p = requests_.front();
     if (std::holds_alternative<goodbye>(p)) return "goodbye";
-    if (const auto* w = std::get_if<set_watches>(&p)) {
-        std::string text = "set_watches";
-        for (const auto& [key, missing] : w->watches) text += ' ' + name_of(key) + (missing ? "?" : "");
-        return text;
-    }
     const request& r = std::get<asked>(p).what;
     std::string text = operation_of(r) + ' ' + path_in(r);
     if (const auto* m = std::get_if<remove_watch_request>(&r); m && m->kind == watch_kind::children) text += "/*";
@@ -162,7 +157,6 @@ void sim_link::connect() {
     if (ensemble_.is_hung_up(client_)) return drop(0, outgoing_.size(), true);
     for (const add_auth_request& a : auth_)
         if (!authenticate(a)) return;
-    if (!registered_.empty()) requests_.emplace_back(set_watches{last_seen_, {registered_.begin(), registered_.end()}});
 }
 
 // False: the server has closed the connection.
@@ -205,15 +199,7 @@ void sim_link::apply() {
     const auto* const c = a ? std::get_if<create_request>(&a->what) : nullptr;
     if (a && size_on_the_wire(a->what) > ensemble_.max_request) return drop(0, outgoing_.size(), true);
     if (c && c->mode == create_mode::container && !ensemble_.know_containers) return drop(0, outgoing_.size(), true);
-    if (const auto* w = std::get_if<set_watches>(&p); w && size_of(*w) > ensemble_.max_request)
-        return drop(0, outgoing_.size(), true);
     serve(std::move(p));
-}
-
-std::size_t sim_link::size_of(const set_watches& w) {
-    std::size_t bytes = 28;  // length, xid, type, zxid, three numbers of paths
-    for (const auto& [key, of_missing] : w.watches) bytes += 4 + key.first.size();
-    return bytes;
 }
 
 void sim_link::drop(std::size_t applied, std::size_t delivered, bool by_server) {
@@ -245,11 +231,6 @@ void sim_link::send(arrival a) {
 
 void sim_link::serve(packet p) {
     ++counts().requests;
-    if (const auto* w = std::get_if<set_watches>(&p)) {
-        for (const auto& [key, of_missing] : w->watches) counts().bytes_in += 4 + key.first.size();
-        counts().bytes_out += header_bytes;
-        return restore(*w);
-    }
     if (auto* a = std::get_if<asked>(&p)) {
         counts().bytes_in += size_on_the_wire(a->what);
         counts().writes += writes(a->what) ? 1 : 0;
@@ -265,24 +246,6 @@ void sim_link::serve(packet p) {
     attached_ = false;
     armed_.clear();
     send(said_goodbye{});
-}
-
-// As a server does: compares the watches with the changes since the client's last answer.
-void sim_link::restore(const set_watches& w) {
-    for (const auto& [key, of_missing] : w.watches) {
-        const auto& [path, kind] = key;
-        const sim_node* node = view_.find(path);
-        armed_.insert(key);
-        if (of_missing) {
-            if (node) fire(node_event::created, path, any_node, {kind});
-        } else if (!node) {
-            fire(node_event::removed, path, any_node, {kind});
-        } else if (kind == watch_kind::data && node->stat.mzxid > w.since) {
-            fire(node_event::data_changed, path, any_node, {kind});
-        } else if (kind == watch_kind::children && node->stat.pzxid > w.since) {
-            fire(node_event::children_changed, path, any_node, {kind});
-        }
-    }
 }
 
 void sim_link::fire(const sim_change& c) {
