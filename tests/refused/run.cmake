@@ -1,5 +1,6 @@
 # cmake -DCXX=compiler "-DFLAGS=..." -P run.cmake: accepted.cpp compiles, and in no_body.cpp and refused.cpp each line
-# that is marked fails with our words, and no other. Only g++ 12 and older refuse what is in refused.cpp.
+# that is marked fails with our words, and no other. Only g++ 12 and older refuse what is in refused.cpp. clang, if there
+# is one, warns of the lines that are marked in dropped.cpp, which g++ 12 does not.
 separate_arguments(flags UNIX_COMMAND "${FLAGS}")
 set(here ${CMAKE_CURRENT_LIST_DIR})
 set(compile ${CXX} -std=c++20 -fsyntax-only -w ${flags})
@@ -41,6 +42,32 @@ foreach(called_with "lock_guard ?&" "leadership ?&" "session ?&")
         message(FATAL_ERROR "no_body.cpp: the errors do not name what a body gets: ${called_with}\n${said}")
     endif()
 endforeach()
+
+get_filename_component(name ${CXX} NAME)
+if(name MATCHES clang)
+    set(clang ${CXX})
+else()
+    find_program(clang clang++-19)
+endif()
+if(clang)
+    execute_process(
+        COMMAND ${clang} -std=c++20 -fsyntax-only -DASIO_HAS_CO_AWAIT=1 -DASIO_HAS_STD_COROUTINE=1 ${flags}
+            ${here}/dropped.cpp
+        RESULT_VARIABLE failed ERROR_VARIABLE said)
+    file(STRINGS ${here}/dropped.cpp lines)
+    set(marked "")
+    set(number 0)
+    foreach(line IN LISTS lines)
+        math(EXPR number "${number} + 1")
+        if(line MATCHES "// refused$")
+            list(APPEND marked "dropped.cpp:${number}:5: warning: ignoring return value")
+        endif()
+    endforeach()
+    string(REGEX MATCHALL "dropped.cpp:[0-9]+:[0-9]+: warning: ignoring return value" warnings "${said}")
+    if(failed OR NOT warnings STREQUAL marked)
+        message(FATAL_ERROR "dropped.cpp: the warnings are not those of the marked lines:\n${said}")
+    endif()
+endif()
 
 execute_process(COMMAND ${compile} ${here}/refused.cpp RESULT_VARIABLE failed ERROR_VARIABLE said)
 if(NOT REFUSES)
