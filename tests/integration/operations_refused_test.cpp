@@ -1,7 +1,31 @@
 #include "support/test_client.hpp"
 
+#include <zkasio/acl.hpp>
+
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace operations_refused_tests {
+
 using namespace zkasio;
 using namespace zkasio::test;
+
+namespace {
+
+asio::awaitable<std::error_code> create_with(client zk, std::string path, acl entries) {
+    create_options how;
+    how.acl(std::move(entries));
+    const std::error_code code = co_await code_of(zk.create(path, "", how));
+    co_return code;
+}
+
+acl only(std::string scheme, std::string id) {
+    return acl(1, acl_entry(permission::all, acl_id(std::move(scheme), std::move(id))));
+}
+
+}  // namespace
 
 TEST_CASE("missing parents are an error, or are created on demand") {
     auto body = [](client zk) -> asio::awaitable<void> {
@@ -134,6 +158,107 @@ TEST_CASE("permissions: digest, world, and what the error says") {
     with_client(body);
 }
 
+TEST_CASE("permissions: who may do what, and who is shown the digests") {
+    auto body = [](client owner) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(owner, "acl-who"), n = dir + "/n";
+        const test_client other(co_await asio::this_coro::executor, options());
+        const std::error_code nobody = co_await create_with(owner, n, creator_all_acl());
+        CHECK(nobody == zk_errc::invalid_acl);  // it has not said who it is
+        co_await owner.add_auth("digest", "ann:secret");
+        const std::error_code hers = co_await create_with(owner, n, creator_all_acl());
+        CHECK_FALSE(hers);
+        transaction checks;
+        checks.check(n);
+        const std::error_code read = co_await code_of(other.get(n)), written = co_await code_of(other.set(n, "")),
+                              listed = co_await code_of(other.children(n)),
+                              created = co_await code_of(other.create(n + "/c")),
+                              shown = co_await code_of(other.get_acl(n)),
+                              changed = co_await code_of(other.set_acl(n, open_acl())),
+                              checked = co_await code_of(other.multi(checks));
+        for (const std::error_code& code : {read, written, listed, created, shown, changed, checked})
+            CHECK(code == zk_errc::no_auth);
+        const auto there = co_await other.exists(n);  // everybody may ask that
+        CHECK(there);
+        co_await other.sync(n);
+        co_await owner.create(n + "/c");
+        const std::error_code removed = co_await code_of(other.remove(n + "/c"));  // what counts is the parent
+        CHECK(removed == zk_errc::no_auth);
+
+        acl entries = read_only_acl();
+        entries.emplace_back(permission::all, digest_user("ann", "secret"));
+        co_await owner.set_acl(n, entries);
+        const auto without_secrets = co_await other.get_acl(n);
+        CHECK(without_secrets.acl[1].who() == acl_id("digest", "ann:x"));
+        const auto whole = co_await owner.get_acl(n);
+        CHECK(whole.acl == entries);
+        CHECK(whole.stat.aversion == 1);
+        const std::error_code now = co_await code_of(other.get(n));
+        CHECK_FALSE(now);
+        co_await owner.remove(n + "/c");
+
+        const std::error_code closed =
+            co_await create_with(owner, dir + "/closed", acl(1, acl_entry(permission::none, anyone())));
+        CHECK_FALSE(closed);
+        const std::error_code get = co_await code_of(owner.get(dir + "/closed")),
+                              get_acl = co_await code_of(owner.get_acl(dir + "/closed"));
+        CHECK(get == zk_errc::no_auth);
+        CHECK(get_acl == zk_errc::no_auth);
+        co_await owner.remove(dir + "/closed");
+        co_await other.close();
+    };
+    with_client(body);
+}
+
+// As org.apache.zookeeper.server.auth and PrepRequestProcessor.fixupACL().
+TEST_CASE("permissions: which ACLs and credentials are valid") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "acl-valid");
+        std::vector<std::pair<acl, bool>> cases;
+        for (const char* const id : {":b", "a:b", "a:b:", "a:b::"}) cases.emplace_back(only("digest", id), true);
+        for (const char* const id : {"a", "a:", ":", "::", "a:b:c"}) cases.emplace_back(only("digest", id), false);
+        for (const char* const id : {"010.0.0.1", "10.0.0.0/8", "0.0.0.0/0", "10.000.0.1/08"})
+            cases.emplace_back(only("ip", id), true);
+        for (const char* const id : {"1.2.3", "1.2.3.4/33", "1.2.3.4/x", "256.0.0.1", "::1", "nonsense"})
+            cases.emplace_back(only("ip", id), false);
+        for (const char* const scheme : {"world", "auth", "sasl", "super", "x509"})
+            cases.emplace_back(only(scheme, "someone"), false);
+        for (const auto& [entries, is_valid] : cases) {
+            INFO(entries[0].who().scheme() << ":" << entries[0].who().id());
+            const std::error_code code = co_await create_with(zk, dir + "/n", entries);
+            CHECK(code == (is_valid ? std::error_code() : zk_errc::invalid_acl));
+            if (!code) co_await zk.remove(dir + "/n");
+        }
+        const acl_entry all(permission::all, anyone()), read(permission::read, anyone());
+        acl twice(2, read), once(1, read);
+        twice.push_back(all);
+        twice.push_back(read);
+        once.push_back(all);
+        const std::error_code doubled = co_await create_with(zk, dir + "/twice", twice);
+        CHECK_FALSE(doubled);
+        const auto kept = co_await zk.get_acl(dir + "/twice");
+        CHECK(kept.acl == once);
+
+        const test_client plain(co_await asio::this_coro::executor, options());
+        std::error_code code = co_await code_of(plain.add_auth("ip", "anything"));
+        CHECK_FALSE(code);
+        code = co_await create_with(plain, dir + "/own", creator_all_acl());
+        CHECK(code == zk_errc::invalid_acl);
+        code = co_await code_of(plain.add_auth("digest", "nocolon"));
+        CHECK_FALSE(code);
+        code = co_await create_with(plain, dir + "/own", creator_all_acl());
+        CHECK_FALSE(code);
+        code = co_await code_of(zk.get(dir + "/own"));
+        CHECK(code == zk_errc::no_auth);
+        co_await plain.remove(dir + "/own");
+        co_await plain.close();
+        const test_client refused(co_await asio::this_coro::executor, options());
+        code = co_await code_of(refused.add_auth("nope", "x"));
+        CHECK(code == zk_errc::auth_failed);
+        co_await refused.close();
+    };
+    with_client(body);
+}
+
 TEST_CASE("a chroot that does not exist is an error of the operation") {
     auto body = [](client zk) -> asio::awaitable<void> {
         const std::error_code c = co_await code_of(zk.create("/x"));
@@ -145,3 +270,5 @@ TEST_CASE("a chroot that does not exist is an error of the operation") {
     };
     with_client(options(shared_servers() + "/test-no-such-chroot"), body);
 }
+
+}  // namespace operations_refused_tests

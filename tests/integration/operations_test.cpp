@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <set>
+#include <string>
 #include <vector>
 
 using namespace zkasio;
@@ -151,6 +152,108 @@ TEST_CASE("multi applies all steps or none, and says which failed") {
 
         const std::vector<step_result> nothing = co_await zk.multi(transaction());
         CHECK(nothing.empty());
+    };
+    with_client(body);
+}
+
+// As a Java HashSet iterates over them.
+TEST_CASE("children are listed in no order of names") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "order");
+        const auto listed = [&](std::string of, std::vector<std::string> names) -> asio::awaitable<std::string> {
+            co_await zk.create(of);
+            for (const std::string& name : names) co_await zk.create(of + "/" + name);
+            const node_children all = co_await zk.children(of);
+            std::string text;
+            for (const std::string& name : all.names) text += name + " ";
+            co_return text;
+        };
+        const std::vector<std::string> numbered{"b-1", "a-2", "b-0", "a-10"}, letters{"c", "a", "z", "b", "k"};
+        const std::string first = co_await listed(dir + "/n", numbered), second = co_await listed(dir + "/l", letters);
+        CHECK(first == "b-0 b-1 a-2 a-10 ");
+        CHECK(second == "a z b c k ");
+        const node_children now = co_await zk.children(dir + "/l");
+        CHECK(now.stat.cversion == 5);
+        CHECK(now.stat.pzxid == now.stat.czxid + 5);
+    };
+    with_client(body);
+}
+
+TEST_CASE("numbers of sequential nodes count all children, and nothing that was refused") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "numbers");
+        create_options sequential, invalid;
+        sequential.mode(create_mode::persistent_sequential);
+        invalid.mode(create_mode::persistent_sequential).acl(acl(1, acl_entry(permission::all, acl_id("nope", "x"))));
+        std::string made;
+        const auto make = [&](std::string name) -> asio::awaitable<void> {
+            const created c = co_await zk.create(dir + "/" + name, "", sequential);
+            made = c.path.substr(dir.size());
+        };
+        co_await make("s-");
+        CHECK(made == "/s-0000000000");
+        co_await zk.create(dir + "/plain");
+        co_await make("s-");
+        CHECK(made == "/s-0000000002");
+        co_await zk.remove(dir + made);
+        co_await make("s-");
+        CHECK(made == "/s-0000000003");
+        std::error_code code = co_await code_of(zk.create(dir + "/s-", "", invalid));
+        CHECK(code == zk_errc::invalid_acl);
+        code = co_await code_of(zk.create(dir + "/plain"));
+        CHECK(code == zk_errc::node_exists);
+        co_await make("");
+        CHECK(made == "/0000000004");
+        transaction refused, applied;
+        refused.create(dir + "/t-", "", sequential).create(dir + "/t-", "", sequential).check(dir + "/none");
+        code = co_await code_of(zk.multi(refused));
+        CHECK(code == zk_errc::no_node);
+        applied.create(dir + "/t-", "", sequential).create(dir + "/t-", "", sequential);
+        const std::vector<step_result> results = co_await zk.multi(applied);
+        CHECK(results[0].path == dir + "/t-0000000005");
+        CHECK(results[1].path == dir + "/t-0000000006");
+    };
+    with_client(body);
+}
+
+TEST_CASE("a transaction sees its own steps, and a create in it has no stat") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "own-steps"), n = dir + "/n";
+        transaction whole;
+        whole.create(n).set(n, "1").set(n, "2", 1).remove(n);
+        std::vector<step_result> results = co_await zk.multi(whole);
+        CHECK(results[0].path == n);
+        CHECK_FALSE(results[0].new_stat);
+        REQUIRE(results[1].new_stat);
+        CHECK(results[1].new_stat->version == 1);
+        CHECK(results[2].new_stat->version == 2);
+        CHECK_FALSE(results[3].new_stat);
+        transaction stays;
+        stays.create(n).create(n + "/c").set(n, "1");
+        co_await zk.multi(stays);
+        auto stat = co_await zk.exists(n);
+        REQUIRE(stat);
+        CHECK(stat->version == 1);
+        CHECK(stat->cversion == 1);
+        CHECK(stat->pzxid == stat->czxid);
+        CHECK(stat->mzxid == stat->czxid);
+        transaction again;
+        again.remove(n + "/c").remove(n).create(n);
+        co_await zk.multi(again);
+        stat = co_await zk.exists(n);
+        REQUIRE(stat);
+        CHECK(stat->version == 0);
+        CHECK(stat->cversion == 0);
+        create_options ephemeral;
+        ephemeral.mode(create_mode::ephemeral);
+        transaction below;
+        below.create(dir + "/e", "", ephemeral).create(dir + "/e/c");
+        std::error_code code = co_await code_of(zk.multi(below));
+        CHECK(code == zk_errc::no_children_for_ephemerals);
+        transaction two_wrong;
+        two_wrong.check(n, 0).check(n, 9).check(dir + "/none");
+        code = co_await code_of(zk.multi(two_wrong));
+        CHECK(code == zk_errc::bad_version);
     };
     with_client(body);
 }

@@ -4,9 +4,13 @@
 #include <zkasio/path.hpp>
 
 #include <algorithm>
+#include <cstdint>
+#include <string>
 #include <string_view>
+#include <tuple>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace zkasio::testing_detail {
 
@@ -39,18 +43,31 @@ std::string path_in(const request& r) {
     return std::visit(path, r);
 }
 
-// A server lists the children of a node as a Java HashSet of their names is iterated, which is not sorted.
-std::vector<std::string> as_listed(std::vector<std::string> names) {
-    std::size_t buckets = 16;
-    while (names.size() * 4 > buckets * 3) buckets *= 2;
-    const auto bucket_of = [&](const std::string& name) {
-        std::uint32_t hash = 0;
-        for (const char c : name) hash = 31 * hash + static_cast<unsigned char>(c);
-        return (hash ^ (hash >> 16)) & (buckets - 1);
+// A server lists the children of a node as a Java HashSet of their names is iterated, which is not sorted: by buckets, of
+// each the oldest child first.
+std::vector<std::string> as_listed(const sim_tree& tree, const std::string& path) {
+    struct child {
+        std::string name;
+        std::int64_t czxid;
+        std::size_t bucket = 0;
     };
-    std::sort(names.begin(), names.end(), [&](const std::string& a, const std::string& b) {
-        return std::pair(bucket_of(a), std::string_view(a)) < std::pair(bucket_of(b), std::string_view(b));
+    std::vector<child> all;
+    tree.for_each_child(path, [&](std::string name, const sim_node& node) {
+        all.push_back({std::move(name), node.stat.czxid});
     });
+    std::size_t buckets = 8;
+    while (all.size() * 4 > buckets * 3) buckets *= 2;
+    for (child& one : all) {
+        std::uint32_t hash = 0;
+        for (const char c : one.name) hash = 31 * hash + static_cast<unsigned char>(c);
+        one.bucket = (hash ^ (hash >> 16)) & (buckets - 1);
+    }
+    std::sort(all.begin(), all.end(), [](const child& a, const child& b) {
+        return std::tie(a.bucket, a.czxid, a.name) < std::tie(b.bucket, b.czxid, b.name);
+    });
+    std::vector<std::string> names;
+    names.reserve(all.size());
+    for (child& one : all) names.push_back(std::move(one.name));
     return names;
 }
 
@@ -334,7 +351,7 @@ reply sim_link::read(const request& r) {
     }
     if (result.code == zk_errc::no_auth) return result;
     if (const auto* c = std::get_if<children_request>(&r)) {
-        result.children = as_listed(view_.children(path));
+        result.children = as_listed(view_, path);
         if (c->watch && node) armed_.insert({path, watch_kind::children});
     } else if (const auto* g = std::get_if<get_request>(&r)) {
         if (g->watch && node) armed_.insert({path, watch_kind::data});

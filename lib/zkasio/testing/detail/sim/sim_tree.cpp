@@ -15,11 +15,16 @@ const sim_node* sim_tree::find(const std::string& path) const {
     return it == nodes_.end() ? nullptr : &it->second;
 }
 
-std::vector<std::string> sim_tree::children(const std::string& path) const {
+void sim_tree::for_each_child(const std::string& path,
+                              const std::function<void(std::string, const sim_node&)>& f) const {
     const std::string prefix = path == "/" ? path : path + '/';
-    std::vector<std::string> names;
     for (auto it = nodes_.upper_bound(prefix); it != nodes_.end() && it->first.starts_with(prefix); ++it)
-        if (it->first.find('/', prefix.size()) == std::string::npos) names.push_back(it->first.substr(prefix.size()));
+        if (it->first.find('/', prefix.size()) == std::string::npos) f(it->first.substr(prefix.size()), it->second);
+}
+
+std::vector<std::string> sim_tree::children(const std::string& path) const {
+    std::vector<std::string> names;
+    for_each_child(path, [&](std::string name, const sim_node&) { names.push_back(std::move(name)); });
     return names;
 }
 

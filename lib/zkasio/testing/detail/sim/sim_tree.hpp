@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -52,7 +53,9 @@ public:
     sim_tree();
 
     const sim_node* find(const std::string& path) const;
-    std::vector<std::string> children(const std::string& path) const;
+    void for_each_child(const std::string& path,
+                        const std::function<void(std::string name, const sim_node& child)>& f) const;
+    std::vector<std::string> children(const std::string& path) const;  ///< sorted
     const std::map<std::string, sim_node>& nodes() const noexcept { return nodes_; }
     std::vector<std::string> ephemerals_of(std::int64_t session) const;
 
