@@ -52,14 +52,37 @@ TEST_CASE("send queue: what comes behind a pause after a refusal passes", "[send
     q.push(lane::normal, 2);
     q.pause_again(now + 1ms);
     CHECK(all_of(q) == std::vector<op_id>{2});
-    CHECK(q.has_again());
+    CHECK(q.next_end_of_pause(now) == now + 1ms);
+    CHECK_FALSE(q.is_pause_over(now));
+    CHECK(q.is_pause_over(now + 1ms));
     CHECK(q.next(false, now + 1ms) == op_id{1});
-    CHECK_FALSE(q.has_again());
+    CHECK_FALSE(q.is_pause_over(now + 1ms));
+    CHECK(q.empty());
+}
+
+TEST_CASE("send queue: what is late is passed by all others, and holds up none", "[send_queue]") {
+    send_queue q;
+    q.push(lane::late, 1);
+    q.push(lane::again, 2);
+    q.push(lane::normal, 3);
+    q.pause_late(now + 2ms);
+    CHECK(q.size() == 3);
+    CHECK(q.has_late());
+    CHECK(all_of(q) == std::vector<op_id>{2, 3});
+    CHECK_FALSE(q.empty());
+    q.push(lane::again, 4);
+    q.pause_again(now + 1ms);
+    CHECK(q.next_end_of_pause(now) == now + 1ms);
+    CHECK(q.next_end_of_pause(now + 1ms) == now + 2ms);
+    CHECK(q.next_end_of_pause(now + 2ms) == send_queue::time_point::max());
+    q.pause_late({});
+    CHECK(q.is_pause_over(now));
+    CHECK(all_of(q) == std::vector<op_id>{1});
 }
 
 TEST_CASE("send queue: what is put back is the next of its lane", "[send_queue]") {
     send_queue q;
-    const lane l = GENERATE(lane::urgent, lane::again, lane::normal);
+    const lane l = GENERATE(lane::urgent, lane::again, lane::late, lane::normal);
     for (const op_id id : {1U, 2U, 3U}) q.push(l, id);
     const auto first = q.next(false, now);
     REQUIRE(first == op_id{1});
@@ -71,8 +94,9 @@ TEST_CASE("send queue: the end of a session leaves those who wait for a connecti
     send_queue q;
     q.push(lane::urgent, 1);
     q.push(lane::again, 2);
+    q.push(lane::late, 6);
     for (const op_id id : {3U, 4U, 5U}) q.push(lane::normal, id);
-    q.drop_urgent_and_again();
+    q.drop_all_but_normal();
     q.sweep([](op_id id) { return id == 4; });
     std::vector<op_id> left;
     q.for_each_normal([&](op_id id) { left.push_back(id); });

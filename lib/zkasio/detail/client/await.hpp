@@ -30,7 +30,7 @@ asio::awaitable<reply> wait_idle(core_ptr c);
 asio::awaitable<reply> wait_extended(core_ptr c, session_record_ptr s, boot_clock::time_point beyond);
 asio::awaitable<reply> wait_event(core_ptr c, event_subscription_ptr s);
 
-/// Runs `f` on the strand, now if this is the strand. Never throws: without memory to queue `f`, `f` is lost.
+/// Runs `f` on the strand, now if this is the strand. Drops exceptions of `f` that runs now, but std::bad_alloc.
 template <class F>
 void on_strand(const core_ptr& c, F f) noexcept;
 
@@ -38,15 +38,18 @@ void on_strand(const core_ptr& c, F f) noexcept;
 
 #include <asio/dispatch.hpp>
 
+#include <exception>
+#include <new>
+
 namespace zkasio::detail {
 
 template <class F>
 void on_strand(const core_ptr& c, F f) noexcept {
+    if (!c->strand().running_in_this_thread()) return asio::dispatch(c->strand(), std::move(f));
     try {
-        if (c->strand().running_in_this_thread())
-            f();
-        else
-            asio::dispatch(c->strand(), std::move(f));
+        f();
+    } catch (const std::bad_alloc&) {
+        std::terminate();
     } catch (...) {
     }
 }

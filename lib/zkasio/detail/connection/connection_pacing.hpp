@@ -38,7 +38,8 @@ public:
         return useless_ > 1 ? pause_after_useless(random) : duration::zero();
     }
     /// The pause before a request with which so many connections in a row have ended is sent once more: 50 ms from
-    /// `many` on, and twice as long with each further one, up to `longest`. Others use the connection in between.
+    /// `many` on, and twice as long with each further one, up to `longest`; and up to half as long again. Others use
+    /// the connection in between.
     static duration pause_of_request(int connections, double random) noexcept;
     /// The pause before names that had no address are looked up again.
     duration look_up_pause(double random) const noexcept { return pause_after(failed_, 1, random); }

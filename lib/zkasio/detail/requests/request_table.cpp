@@ -23,6 +23,7 @@ void request_table::check() const noexcept {
 
 send_queue::lane request_table::lane_of(const entry& e) noexcept {
     if (e.urgent) return send_queue::lane::urgent;
+    if (e.is_late) return send_queue::lane::late;
     return e.at == stage::queued_again ? send_queue::lane::again : send_queue::lane::normal;
 }
 
@@ -49,12 +50,13 @@ void request_table::submit(command&& c, kept_reply_ptr to, repeat r) {
     enqueue(id, e);
 }
 
-void request_table::submit(command&& c, std::function<void(reply&&)> then, urgency u) {
+op_id request_table::submit(command&& c, std::function<void(reply&&)> then, urgency u) {
     const op_id id = next_id();
     entry& e = insert(id, clock::now(), std::move(c));
     e.to = std::move(then);
     e.urgent = u == urgency::first;
     enqueue(id, e);
+    return id;
 }
 
 void request_table::wait_connected(op_id id, request_receiver to) {
@@ -84,7 +86,7 @@ void request_table::enqueue(op_id id, entry& e) {
     if (const std::error_code refused = owner_.refusal(e.pinned.get())) return fail(id, refused);
     if (options_.reads_only() && e.what && changes_or_needs_quorum(*e.what)) return refuse_read_only(id);
     if (e.what && !take_room(e)) return fail(id, errc::too_many_ephemerals);
-    if (!fatal_.empty() && is_asked_on_each_connection(e) && is_hung_up_at(e)) e.at = stage::queued_again;
+    e.is_late = !fatal_.empty() && e.connection != 0 && is_hung_up_at(e);
     queue_.push(lane_of(e), id);
     if (!link_.connected() && may_expire(e)) expiring_.push_back(id);
     // Drops the ids of requests that were cancelled while there was no connection.
@@ -247,6 +249,7 @@ bool request_table::submit_at_once(op_id id, command& c, request_receiver& to) {
 void request_table::issue(entry& e) {
     assert(e.at != stage::under_way);
     e.at = stage::under_way;
+    e.is_late = false;
     e.sent = last_sent_;
     e.bytes = encoded_size(*e.what);
     e.alone = issued_ == 0 && may_be_fatal(e);
@@ -329,6 +332,10 @@ bool request_table::is_needed(op_id id, const entry& e) {
         fail(id, {});
         return false;
     }
+    if (const auto late = late_reads_.extract(id); !late.empty() && late.mapped()->listener.expired()) {
+        fail(id, asio::error::operation_aborted);
+        return false;
+    }
     const auto* r = std::get_if<remove_watch_request>(&*e.what);
     const bool watched_again = r && !confirm_watch_removal(r->path, r->kind);
     if (watched_again || (e.connection && e.connection != feeds_.connection())) {
@@ -380,6 +387,7 @@ void request_table::connected(time_point now) {
     no_questions_before_ = now;
     if (questions_.size() > many)
         no_questions_before_ += std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(jitter()));
+    queue_.pause_again({});
     refused_ = 0;
     expiring_.clear();
     answered_on_this_connection_ = false;
@@ -406,7 +414,7 @@ void request_table::begin_to_expire(time_point now) {
 
 void request_table::on_time(time_point now) {
     if (link_.connected()) {
-        if (queue_.has_again() && now >= queue_.again_not_before()) owner_.request_waits();
+        if (queue_.is_pause_over(now)) owner_.request_waits();
         return ask_more();
     }
     while (!expiring_.empty()) {
@@ -420,8 +428,7 @@ void request_table::on_time(time_point now) {
 
 request_table::time_point request_table::due(time_point now) {
     if (link_.connected()) {
-        time_point next = time_point::max();
-        if (queue_.has_again() && queue_.again_not_before() > now) next = queue_.again_not_before();
+        time_point next = queue_.next_end_of_pause(now);
         if (!questions_.empty() && no_questions_before_ > now) next = std::min(next, no_questions_before_);
         return next;
     }

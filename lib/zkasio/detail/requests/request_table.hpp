@@ -86,7 +86,7 @@ public:
     void submit(command&& c, kept_reply_ptr to, repeat r);
     enum class urgency { none, first };
     /// For the library itself: `then` is called with the reply, on the strand.
-    void submit(command&& c, std::function<void(reply&&)> then, urgency u = urgency::none);
+    op_id submit(command&& c, std::function<void(reply&&)> then, urgency u = urgency::none);
     /// Completes as soon as requests could be sent.
     void wait_connected(op_id id, request_receiver to);
 
@@ -214,6 +214,7 @@ private:
         bool patient = false;      // see session::patient()
         bool begun = false;        // see command::begun
         bool alone = false;         // under way, and nothing else is sent until it is answered
+        bool is_late = false;       // in queue_, and to wait for send_queue::pause_late()
     };
     /// A request at which a server has hung up, perhaps.
     struct fatal_request {
@@ -223,15 +224,12 @@ private:
         time_point since{}, last{};  // the ends of the first and the last of these connections
         std::string path, text;
         bool is_sequential = false;
-        bool is_repeated = false;  // here, on the next connection, unless it pauses
-        bool pauses = false;       // its caller, or is_repeated: all but what a hold asks
+        bool is_repeated = false;  // here, on the next connection: a removal, a read of a feed, a question
+        bool pauses = false;       // is_repeated, or its caller does
     };
     using entries = std::unordered_map<op_id, entry>;
     static send_queue::lane lane_of(const entry& e) noexcept;
     static bool is_abandoned(const entry& e) noexcept { return std::holds_alternative<std::monostate>(e.to); }
-    static bool is_asked_on_each_connection(const entry& e) noexcept {  // for feeds, and for `ephemerals_`
-        return std::holds_alternative<internal_receiver>(e.to) && !e.urgent && !e.watch && e.what;
-    }
     bool may_expire(const entry& e) const noexcept;
 
     void check() const noexcept;
@@ -246,6 +244,7 @@ private:
     static bool is_hung_up_at(const fatal_request& f) noexcept;
     bool is_hung_up_at(const entry& e) const noexcept;
     void pause_fatal(time_point now);
+    void end_pause_without_reason();
     void conclude_fatal();
     void begin_to_expire(time_point now);
     void drop(entries::node_type node) noexcept;
@@ -303,6 +302,7 @@ private:
     bool unsettled_ = false;  // the backend may have news after submit_at_once()
     time_point last_sent_{};
     node_feeds feeds_;
+    std::map<op_id, feed_ptr> late_reads_;  // those reads of feeds that are_late, which nobody may want by then
     std::int64_t synced_session_ = 0;  // the session whose servers show all that the feeds know
     bool ahead_of_answers_ = false;    // the feeds know of an event that is newer than the last answer
     watch_registry watches_;

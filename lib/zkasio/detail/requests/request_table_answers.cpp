@@ -162,9 +162,8 @@ void request_table::look_for_fatal(const entry& e, reply& r) {
                          known ? known->since : now, now, std::string(last_path_of(*e.what)),
                          text_of(*e.what, e.bytes)};
         largest_lost_.is_sequential = creates_sequential(*e.what);
-        largest_lost_.is_repeated = e.until_certain || is_asked_on_each_connection(e);
-        largest_lost_.pauses =
-            largest_lost_.is_repeated || !std::holds_alternative<internal_receiver>(e.to);  // else of a hold
+        largest_lost_.is_repeated = e.until_certain || e.connection != 0;
+        largest_lost_.pauses = largest_lost_.is_repeated || std::holds_alternative<request_receiver>(e.to);
         if (is_hung_up_at(largest_lost_)) {
             r.hung_up_times = static_cast<std::uint8_t>(std::min(largest_lost_.connections, 255));
             if (is_write(*e.what)) r.hung_up_at = e.bytes;
@@ -173,6 +172,7 @@ void request_table::look_for_fatal(const entry& e, reply& r) {
         std::erase_if(fatal_, [&](const fatal_request& f) { return f.kind == kind && e.bytes >= f.bytes; });
         for (fatal_request& f : fatal_)
             if (f.kind == kind) f.answered = std::max(f.answered, e.bytes);
+        end_pause_without_reason();
     }
 }
 
@@ -188,13 +188,34 @@ void request_table::pause_fatal(time_point now) {
     for (const fatal_request& f : fatal_) {
         if (!is_hung_up_at(f) || now - f.last >= longest_pause) continue;
         any_pauses = any_pauses || f.pauses;
-        if (f.is_repeated) until = std::max(until, f.last + connection_pacing::pause_of_request(f.connections, jitter()));
+        if (f.is_repeated)
+            until = std::max(until, f.last + connection_pacing::pause_of_request(f.connections, jitter()));
     }
-    queue_.pause_again(until);
+    queue_.pause_late(until);
+    if (until > now) {
+        std::vector<op_id> late;
+        queue_.for_each_again([&](op_id id) {
+            const auto it = entries_.find(id);
+            if (it == entries_.end() || !it->second.what || !is_hung_up_at(it->second)) return;
+            it->second.is_late = true;
+            late.push_back(id);
+        });
+        for (const op_id id : late) {
+            queue_.drop_again(id);
+            queue_.push(send_queue::lane::late, id);
+        }
+    }
     if (!any_pauses) return;
     command c;
     c.what = exists_request{"/"};
     submit(std::move(c), [](reply&&) {}, urgency::first);
+}
+
+void request_table::end_pause_without_reason() {
+    const auto pauses = [](const fatal_request& f) { return f.is_repeated && is_hung_up_at(f); };
+    if (!queue_.has_late() || std::any_of(fatal_.begin(), fatal_.end(), pauses)) return;
+    queue_.pause_late({});
+    owner_.request_waits();
 }
 
 bool request_table::is_hung_up_at(const entry& e) const noexcept {
@@ -216,6 +237,7 @@ void request_table::was_applied(std::string_view path) {
         if (!f.is_sequential) return number.empty();
         return number.size() >= 10 && number.find_first_not_of("-0123456789") == number.npos;
     });
+    end_pause_without_reason();
 }
 
 bool request_table::repeats(const entry& e, const reply& r) const {
@@ -228,7 +250,7 @@ bool request_table::repeats(const entry& e, const reply& r) const {
 }
 
 // Queues the request in front of later requests, after a pause: a busy server has refused it, or has answered as if the
-// connection were lost. If the connection is lost, connected() ends the pause.
+// connection were lost. If the connection is lost, connected() ends the pause, or begins a longer one: pause_fatal().
 void request_table::send_again(entries::node_type node) {
     entry& e = node.mapped();
     telemetry_.counters.repeated.add();

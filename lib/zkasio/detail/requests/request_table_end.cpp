@@ -17,7 +17,7 @@ std::vector<op_id> request_table::of_this_session(bool another_follows) const {
 
 void request_table::end(const std::vector<op_id>& over, std::error_code code) {
     for (const op_id id : over) fail(id, code);
-    queue_.drop_urgent_and_again();
+    queue_.drop_all_but_normal();
     queue_.sweep([&](op_id id) { return !entries_.contains(id); });
     begin_to_expire({});
 }

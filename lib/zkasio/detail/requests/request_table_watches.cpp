@@ -94,13 +94,14 @@ void request_table::read_for(const feed_ptr& to, node_read what, std::string pat
     }
     c.connection = feeds_.connection();
     watches_.feed_reads();
-    submit(std::move(c), [this, to, what, path = std::move(path)](reply&& r) {
+    const op_id id = submit(std::move(c), [this, to, what, path = std::move(path)](reply&& r) {
         if (r.code == condition::session_ended || r.code == errc::forked) return;
         const std::error_code code = r.code;
         feeds_.answered(to, what, path, code, {std::move(r.data), r.stat, std::move(r.children)});
         // A refused read has set no watch: is the watch that was kept for its sake still needed?
         if (watches_.feed_answered(path, kind_of(what)) && code) leave_feed_watch(what, path);
     });
+    if (const auto it = entries_.find(id); it != entries_.end() && it->second.is_late) late_reads_.emplace(id, to);
 }
 
 // The read has failed with an unknown outcome. Usually its connection is gone, which the link reports right afterwards:
@@ -164,6 +165,7 @@ void request_table::feeds_connected() {
 void request_table::feeds_disconnected() {
     questions_.clear();
     questions_asked_ = 0;
+    late_reads_.clear();
     feeds_.disconnected([this](const std::string& path, watch_kind kind) { forget_watch(path, kind); });
 }
 

@@ -1,5 +1,7 @@
 #include <zkasio/detail/requests/send_queue.hpp>
 
+#include <algorithm>
+
 namespace zkasio::detail {
 
 void send_queue::fifo::push_back(op_id id) {
@@ -42,6 +44,7 @@ void send_queue::push(lane l, op_id id) {
     switch (l) {
         case lane::urgent: return urgent_.push_back(id);
         case lane::again: again_.insert(id); return;
+        case lane::late: late_.insert(id); return;
         case lane::normal: return normal_.push_back(id);
     }
 }
@@ -50,6 +53,7 @@ void send_queue::put_back(lane l, op_id id) {
     switch (l) {
         case lane::urgent: return urgent_.push_front(id);
         case lane::again: again_.insert(id); return;
+        case lane::late: late_.insert(id); return;
         case lane::normal: return normal_.push_front(id);
     }
 }
@@ -62,8 +66,16 @@ std::optional<op_id> send_queue::next(bool window_full, time_point now) {
     }
     if (window_full) return std::nullopt;
     if (!again_.empty() && now >= again_not_before_) return again_.extract(again_.begin()).value();
+    if (!late_.empty() && now >= late_not_before_) return late_.extract(late_.begin()).value();
     if (!normal_.empty()) return normal_.pop_front();
-    return std::nullopt;  // lane::again pauses
+    return std::nullopt;  // the others pause
+}
+
+send_queue::time_point send_queue::next_end_of_pause(time_point now) const noexcept {
+    time_point next = time_point::max();
+    if (!again_.empty() && again_not_before_ > now) next = again_not_before_;
+    if (!late_.empty() && late_not_before_ > now) next = std::min(next, late_not_before_);
+    return next;
 }
 
 }  // namespace zkasio::detail

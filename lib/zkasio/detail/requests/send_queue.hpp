@@ -21,6 +21,7 @@ public:
     enum class lane {
         urgent,  ///< before all others, even if the window is full: heartbeats
         again,   ///< was sent before: in front of later requests, except during a pause after a server's answer
+        late,    ///< connections have ended with such a request: after a pause, of whatever length
         normal,  ///< in the order of arrival
     };
 
@@ -28,11 +29,10 @@ public:
     /// The backend could not take the request now: the request becomes the next one of its lane.
     void put_back(lane l, op_id id);
 
-    bool empty() const noexcept { return urgent_.empty() && again_.empty() && normal_.empty(); }
-    std::size_t size() const noexcept { return urgent_.size() + again_.size() + normal_.size(); }
+    bool empty() const noexcept { return urgent_.empty() && again_.empty() && late_.empty() && normal_.empty(); }
+    std::size_t size() const noexcept { return urgent_.size() + again_.size() + late_.size() + normal_.size(); }
     /// The number of requests in lane::normal, including ended ones.
     std::size_t waiting() const noexcept { return normal_.size(); }
-    bool has_again() const noexcept { return !again_.empty(); }
 
     /// Takes out the next request. Nothing: there is no request that may be sent now.
     /// @param window_full only urgent requests may be sent.
@@ -42,6 +42,15 @@ public:
     /// requests: only an answered request may be overtaken, so that later requests do not wait for its pause.
     void pause_again(time_point until) noexcept { again_not_before_ = until; }
     time_point again_not_before() const noexcept { return again_not_before_; }
+    /// Pauses lane::late: whatever comes after its requests overtakes them.
+    void pause_late(time_point until) noexcept { late_not_before_ = until; }
+    bool has_late() const noexcept { return !late_.empty(); }
+    /// Whether a lane has requests whose pause is over.
+    bool is_pause_over(time_point now) const noexcept {
+        return (!again_.empty() && now >= again_not_before_) || (!late_.empty() && now >= late_not_before_);
+    }
+    /// When a paused lane goes on; time_point::max(): none of those with requests pauses.
+    time_point next_end_of_pause(time_point now) const noexcept;
 
     /// Calls `f(id)` for each in lane::normal, the oldest first.
     template <class F>
@@ -61,12 +70,13 @@ public:
         normal_.erase_if(ended);
     }
     /// Drops requests of a session that is over. lane::normal stays: it may contain waits for a connection.
-    void drop_urgent_and_again() {
+    void drop_all_but_normal() {
         urgent_.clear();
         again_.clear();
+        late_.clear();
     }
     void clear() {
-        drop_urgent_and_again();
+        drop_all_but_normal();
         normal_.clear();
     }
 
@@ -100,9 +110,9 @@ private:
     };
 
     std::deque<op_id> urgent_;
-    std::set<op_id> again_;
+    std::set<op_id> again_, late_;
     fifo normal_;
-    time_point again_not_before_{};
+    time_point again_not_before_{}, late_not_before_{};
 };
 
 }  // namespace zkasio::detail

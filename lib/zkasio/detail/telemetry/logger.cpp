@@ -3,6 +3,7 @@
 #include <asio/post.hpp>
 
 #include <exception>
+#include <new>
 #include <string>
 
 namespace zkasio::detail {
@@ -26,6 +27,8 @@ void logger::log(log_level level, std::string_view text, const std::vector<log_f
 void logger::call(const std::function<void()>& f) const noexcept {
     try {
         f();
+    } catch (const std::bad_alloc&) {
+        std::terminate();
     } catch (const std::exception& e) {
         error(std::string("a callback has thrown: ") + e.what());
     } catch (...) {

@@ -111,9 +111,16 @@ void report_feed::hand_over() noexcept {
     const std::size_t size = batch_.size(), bytes = std::exchange(batch_bytes_, 0), lost = std::exchange(untold_, 0);
     audience_->waiting += size;
     audience_->waiting_bytes += bytes;
-    asio::post(audience_->where,
-               [to = audience_, lost, bytes, batch = std::exchange(batch_, {})] { to->take(lost, batch, bytes); });
-    last_size_ = size;
+    try {
+        asio::post(audience_->where,
+                   [to = audience_, lost, bytes, batch = std::exchange(batch_, {})] { to->take(lost, batch, bytes); });
+        last_size_ = size;
+    } catch (const std::exception&) {  // the user's executor takes no more: the reports are lost
+        audience_->waiting -= size;
+        audience_->waiting_bytes -= bytes;
+        untold_ += lost;
+        drop(size);
+    }
 }
 
 void report_feed::finish() noexcept {

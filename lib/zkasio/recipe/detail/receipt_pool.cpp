@@ -95,6 +95,7 @@ void receipt_pool::end() noexcept {
 
 std::optional<one_shot_event> receipt_pool::enter(turn& t) {
     const std::lock_guard lock(mutex_);
+    t.number_ = ++last_number_;
     if (over_ || in_use_ < most) {
         ++in_use_;
         take_idle(t);
@@ -114,9 +115,9 @@ bool receipt_pool::take_idle(turn& t) {
 }
 
 // Under the mutex.
-void receipt_pool::wait(turn& t, std::list<turn*>::iterator before) {
+void receipt_pool::wait(turn& t, std::list<turn*>::iterator in_front_of) {
     t.come_.emplace(toolbox(on_).make_one_shot_event());
-    t.place_ = waiting_.insert(before, &t);
+    t.place_ = waiting_.insert(in_front_of, &t);
     t.now_ = turn::state::waiting;
 }
 
@@ -127,7 +128,8 @@ receipt_pool::entered receipt_pool::enter_again(turn& t) {
     if (over_) return entered::has_come;  // its requests fail
     if (take_idle(t)) return entered::has_come;
     if (in_use_ == 1) return entered::no;
-    wait(t, waiting_.begin());  // it has come before all of them
+    const auto later = [&t](const turn* other) { return other->number_ > t.number_; };
+    wait(t, std::find_if(waiting_.begin(), waiting_.end(), later));  // it is one of the first
     --in_use_;
     return entered::waits;
 }

@@ -82,6 +82,7 @@ public:
         // Under the pool's mutex while it waits:
         state now_ = state::outside;
         std::list<turn*>::iterator place_;
+        std::uint64_t number_ = 0;  // in the order in which they have come
         std::optional<one_shot_event> come_;
         std::optional<receipt> found_;
     };
@@ -93,7 +94,7 @@ private:
     enum class entered { no, has_come, waits };
     entered enter_again(turn& t);
     bool take_idle(turn& t);
-    void wait(turn& t, std::list<turn*>::iterator before);
+    void wait(turn& t, std::list<turn*>::iterator in_front_of);
     void leave(turn& t) noexcept;
     void end() noexcept;
 
@@ -102,6 +103,7 @@ private:
     std::vector<receipt> idle_;
     std::size_t in_use_ = 0;
     std::list<turn*> waiting_;
+    std::uint64_t last_number_ = 0;
     bool over_ = false;
 };
 
