@@ -27,9 +27,9 @@ struct watch_event {
 /// A one-shot watch on a node, returned by a read together with the result of the read.
 ///
 /// Every change after the read makes the watch fire, also a change that happens while the connection is lost: on the
-/// next connection the node is read again, with a watch, and compared with what the read had seen. If this read is
-/// refused, the watch fires, too, so that its owner looks for himself. Of several changes in between, only the
-/// difference is told: a node that was removed and re-created has changed its data.
+/// next connection the client reads the node again, with a watch, and compares it with the result of the first read. If
+/// a server refuses this read, the watch fires, too: the caller's next read tells the reason. Of several changes during
+/// a cut, only the difference is reported: a node that was removed and re-created has changed its data.
 /// Exceptions: a node that did not exist, and is created and removed again while the connection is lost, has not
 /// changed. And while the ACL of the node does not let this client read the node, a change does not make the watch
 /// fire, and after such a change the watch never fires on this connection (servers since CVE-2024-23944).

@@ -286,6 +286,14 @@ TEST_CASE("watch registry: what the waiters are told of a change during a cut", 
 TEST_CASE("watch registry: waiters of two states, and a cut: only one of them is told", "[watch_registry]") {
     watch_registry r;
     const auto old = set_at(r, at(5));
+    SECTION("another one has read a change of which servers have not told, since it may not be read") {
+        const auto later = set_at(r, at(6));
+        CHECK(r.take_changed().empty());
+        r.end_connection();
+        CHECK_FALSE(ask_again(r, true, at(6)));
+        CHECK(same(r.take_changed(), {old}));
+        CHECK(later->is_set);
+    }
     r.end_connection();
     SECTION("another one reads before the question is answered") {
         r.begin("/a", watch_kind::data);  // the question
