@@ -1,6 +1,6 @@
 # cmake -DCXX=compiler "-DFLAGS=..." -P run.cmake: accepted.cpp compiles, and in no_body.cpp and refused.cpp each line
-# that is marked fails with our words, and no other. Only g++ 12 and older refuse what is in refused.cpp. clang, if there
-# is one, warns of the lines that are marked in dropped.cpp, which g++ 12 does not.
+# that is marked fails with our words, and no other. Only g++ 12 and older refuse what is in refused.cpp. clang, if
+# there is one, warns of the lines that are marked in dropped.cpp, which g++ 12 does not.
 separate_arguments(flags UNIX_COMMAND "${FLAGS}")
 set(here ${CMAKE_CURRENT_LIST_DIR})
 set(compile ${CXX} -std=c++20 -fsyntax-only -w ${flags})

@@ -258,3 +258,10 @@ TEST_CASE("fake ensemble: a session outlives a stall that is shorter than its ti
     ensemble.run(zk.close());
     ensemble.run_dry();
 }
+
+// That and other rules for credentials and ACLs: tests/integration/operations_refused_test.cpp.
+TEST_CASE("fake ensemble: a credential of an unknown scheme is refused", "[testing]") {
+    fake_ensemble ensemble;
+    const client zk = ensemble.client(lasting(10s));
+    CHECK(ensemble.run(code_of(zk.add_auth("nope", "x"))) == zk_errc::auth_failed);
+}

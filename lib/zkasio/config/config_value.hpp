@@ -208,10 +208,10 @@ public:
     asio::awaitable<std::int32_t> set(T value, std::int32_t version = any_version) const;
 
     /// Reads the node's value from the servers, and writes `change(value)`; `change` is a plain function. If another
-    /// client has written between the two, update() starts again: of two concurrent updates no change is lost. Not fair,
-    /// as modify(): beside clients that write all the time, a far one may be late without a bound. If there is no node,
-    /// update() starts with the default. If another client deletes and re-creates the node at the same time, update()
-    /// can overwrite the new value, as set() with a version: versions start again at 0.
+    /// client has written between the two, update() starts again: of two concurrent updates no change is lost. Not
+    /// fair, as modify(): beside clients that write all the time, a far one may be late without a bound. If there is no
+    /// node, update() starts with the default. If another client deletes and re-creates the node at the same time,
+    /// update() can overwrite the new value, as set() with a version: versions start again at 0.
     /// *Completes with* the state that was written.
     /// *Fails with* the exceptions of `change`; zk_errc::no_node if there is neither a node nor a default;
     /// errc::invalid_argument for a value of the node that cannot be read, even if an earlier one was good, or of which

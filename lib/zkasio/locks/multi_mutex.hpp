@@ -27,9 +27,9 @@ namespace zkasio {
 /// are released, last first, and no more are tried. While the multi_mutex waits for one lock, it has no place in the
 /// queues of later ones, and keeps nobody out there.
 ///
-/// *Fairness*: at each lock, the multi_mutex waits for one turn of each contender ahead of it there. The turn of another
-/// multi_mutex includes its waits for its later locks. If that one is cut off, it keeps its earlier locks until its
-/// session ends, after its session timeout.
+/// *Fairness*: at each lock, the multi_mutex waits for one turn of each contender ahead of it there. The turn of
+/// another multi_mutex includes its waits for later locks. If that one is cut off, it keeps its earlier locks until
+/// its session ends, after its session timeout.
 ///
 /// If a lock is lost while a later one is waited for (an operator deletes its node), all are given up at once, and
 /// acquire() starts over.

@@ -43,8 +43,8 @@ std::string path_in(const request& r) {
     return std::visit(path, r);
 }
 
-// A server lists the children of a node as a Java HashSet of their names is iterated, which is not sorted: by buckets, of
-// each the oldest child first.
+// A server lists the children of a node as a Java HashSet of their names is iterated, which is not sorted: by buckets,
+// of each the oldest child first.
 std::vector<std::string> as_listed(const sim_tree& tree, const std::string& path) {
     struct child {
         std::string name;
