@@ -95,7 +95,7 @@ public:
     /// *Fails with* as receive(). If error::outcome_unknown(), an item may be lost.
     /// *Cancellation*: ends the wait. If the request that removes an item is under way (error::outcome_unknown() is
     /// true then), this item goes to another take() or try_take() at the queue that waits, or to the next one, of any
-    /// work_queue of the same client, also in a later session. The item is lost only if the client ends before.
+    /// work_queue of the same client. The item is lost only if the client or its session ends before the answer comes.
     asio::awaitable<std::string> take() const;
 
     /// As take(), but does not wait for an item.
