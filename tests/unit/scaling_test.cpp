@@ -11,6 +11,8 @@
 #include <zkasio/locks/shared_mutex.hpp>
 #include <zkasio/locks/unfair_mutex.hpp>
 #include <zkasio/path.hpp>
+#include <zkasio/recipe/detail/receipt_pool.hpp>
+#include <zkasio/recipe/one_shot_event.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
 #include <asio/io_context.hpp>
@@ -368,4 +370,37 @@ TEST_CASE("scaling: a queue with many who leave, and many of other clients", "[s
         return processor_seconds() - began;
     };
     check_scales(work, 3000);
+}
+
+// Half of them are cancelled, the last one first; the others get the receipts, one after another.
+TEST_CASE("scaling: transactions that wait for a receipt", "[scaling]") {
+    const auto work = [](std::size_t n) {
+        rig r;
+        double took = 0;
+        auto body = [&](client zk) -> asio::awaitable<void> {
+            const session on = co_await zk.current_session();
+            const auto pool = std::make_shared<receipt_pool>(on);
+            const one_shot_event go = toolbox(zk).make_one_shot_event();
+            std::size_t come = 0;
+            auto one = [&]() -> asio::awaitable<void> {
+                receipt_pool::turn turn(pool);
+                co_await turn.come("put", "/q");
+                ++come;
+                co_await go.wait();
+            };
+            const double began = processor_seconds();
+            std::vector<running> all;
+            for (std::size_t i = 0; i < n; ++i) all.emplace_back(r.loop.executor(), one());
+            co_await next_turns(r.server);
+            CHECK(come == receipt_pool::most);
+            for (std::size_t i = n; i > n / 2; --i) all[i - 1].cancel();
+            go.fire();
+            for (const running& t : all) co_await t.end();
+            took = processor_seconds() - began;
+            CHECK(come == n / 2);
+        };
+        r.run(body);
+        return took;
+    };
+    check_scales(work, 10000);
 }
