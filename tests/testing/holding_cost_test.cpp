@@ -261,7 +261,7 @@ TEST_CASE("cost of holding: a write every T/4 for a session, a read every T/8, a
 }
 
 TEST_CASE("cost of another connection: a read for each watched node, and the watch again", "[numbers]") {
-    for (const std::size_t n : {10, 100, 1000, 3000}) {
+    for (const std::size_t n : {10U, 100U, 1000U, 3000U}) {
         fake_ensemble e;
         std::vector<client> all = connected_clients(e, 1);
         std::vector<watched<std::optional<node_stat>>> waits;
