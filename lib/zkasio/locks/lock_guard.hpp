@@ -130,8 +130,8 @@ public:
     /// Gives the lock up; from the call on, held() is false. Contenders that wait for the bodies under a lost guard
     /// stop waiting for them. A second call does nothing.
     /// *Completes when* the server has removed the node, or the session (and with it the node) is over.
-    /// *Fails with* zk_errc::no_auth when the ACL of the directory no longer lets this client remove nodes: the node then
-    /// stays until the session ends, and with it the lock.
+    /// *Fails with* zk_errc::no_auth when the ACL of the directory no longer lets this client remove nodes: then the
+    /// node stays until the session ends, and the lock is taken as long.
     /// *Cancellation*: ends the wait; the release goes on.
     asio::awaitable<void> release();
 
