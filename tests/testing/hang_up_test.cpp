@@ -547,6 +547,12 @@ TEST_CASE("hang up: what was written before each connection ended is not taken f
 
 namespace {
 
+asio::awaitable<void> wait(std::chrono::milliseconds d) {
+    asio::steady_timer timer(co_await asio::this_coro::executor);
+    timer.expires_after(d);
+    co_await timer.async_wait(asio::use_awaitable);
+}
+
 // A path that is longer than the servers take, from some moment on.
 const std::string far = "/l/" + std::string(500, 'p'), further = "/l/" + std::string(501, 'p');
 
@@ -623,9 +629,7 @@ std::vector<call> that_remove(fake_ensemble& ensemble) {
              co_await cache.ready();
              shrink();
              ensemble.cut(zk);
-             asio::steady_timer timer(co_await asio::this_coro::executor);
-             timer.expires_after(1h);
-             co_await timer.async_wait(asio::use_awaitable);
+             co_await wait(1h);
          }},
         {"double_barrier",
          [shrink](client zk) -> asio::awaitable<void> {
@@ -681,9 +685,7 @@ TEST_CASE("hang up: what is repeated until it is certain pauses longer and longe
             const bool is_held = name == "mutex, held" || name == "work_queue";
             CHECK(connections() - before <= (is_held ? 360 : 90));
             const auto then = connections();
-            asio::steady_timer timer(co_await asio::this_coro::executor);
-            timer.expires_after(10min);
-            co_await timer.async_wait(asio::use_awaitable);
+            co_await wait(10min);
             CHECK(connections() - then <= (is_held ? 140 : 70));  // where several kinds of requests pause, each does
             ensemble.max_request(1 << 20);
             co_await zk.close();
@@ -714,16 +716,6 @@ TEST_CASE("hang up: a lock that cannot be released does not end the session of t
         CHECK(boot_clock::now() - waits < 20s);
     }, 1h);
 }
-
-namespace {
-
-asio::awaitable<void> wait(std::chrono::milliseconds d) {
-    asio::steady_timer timer(co_await asio::this_coro::executor);
-    timer.expires_after(d);
-    co_await timer.async_wait(asio::use_awaitable);
-}
-
-}  // namespace
 
 TEST_CASE("hang up: a cache that pauses holds up no removal whose answer was lost, and is closed at once",
           "[hang_up]") {

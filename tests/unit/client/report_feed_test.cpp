@@ -20,7 +20,6 @@
 
 using namespace zkasio;
 using namespace zkasio::detail;
-using namespace zkasio::test;
 using namespace std::chrono_literals;
 
 namespace {

@@ -54,7 +54,6 @@ ref_ptr<tree_node>* directory::place(std::string_view name) {
     return &c.nodes[index_in(c, name)];
 }
 
-// If there is no memory for a step, the known children stay, and no chunk is empty.
 tree_node& directory::insert(std::string name) {
     ref_ptr<tree_node> added = make_ref<tree_node>(std::move(name));
     tree_node& result = *added;

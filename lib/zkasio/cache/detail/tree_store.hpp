@@ -42,7 +42,6 @@ public:
     void for_each(const std::string& top, const std::function<void(const std::string& path, tree_node&)>& f) const;
 
 private:
-
     std::string root_path_;
     ref_ptr<tree_node> root_;
     std::size_t size_ = 0;

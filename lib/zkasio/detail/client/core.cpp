@@ -295,7 +295,7 @@ void core::post_flush(std::size_t seen, int passes) {
         if (now > seen && passes < most_passes) return self->post_flush(now, passes + 1);
         self->flush_turn();
     });
-    flush_scheduled_ = true;  // not before: post() may throw
+    flush_scheduled_ = true;
 }
 
 void core::flush_turn() {
@@ -377,7 +377,6 @@ void core::rearm_timer(time_point now) {
     }
     const time_point next = due(now);
     if (next == time_point::max() || next >= timer_at_) return;
-    timer_at_ = time_point::max();  // expires_after() ends the earlier wait, and async_wait() may throw
     timer_.expires_after(std::max<clock::duration>(next - now, clock::duration::zero()));
     timer_.async_wait([self = shared_from_this()](std::error_code cancelled) {
         if (!cancelled) self->on_timer();

@@ -221,7 +221,7 @@ void link::pump(time_point now) {
     if (pump_former(now)) return;
     if (more_to_read_) {
         asio::post(strand_, [this, alive = owner_.keep_alive()] { owner_.on_ready(true, false); });
-        more_to_read_ = false;  // not before: post() may throw, and no event would follow
+        more_to_read_ = false;
     }
     if (has_socket_ && !backend_->has_socket()) attempt_failed(now, attempt_deadline_ == time_point::max());
     if (!has_socket_ && !backend_->has_socket() && now < connect_not_before_) {

@@ -77,7 +77,7 @@ void socket_watch::wait(direction& d) {
             if (closed != asio::error::operation_aborted && generation == self->generation_ && d.descriptor)
                 self->ready(d);
         });
-    d.waiting = true;  // not before: async_wait() may throw
+    d.waiting = true;
 }
 
 void socket_watch::ready(direction& d) {

@@ -177,8 +177,12 @@ bool is_for_watch(const request& question) { return watch_of(question).path != n
 
 }  // namespace
 
-void request_table::ask_questions() {
+void request_table::drop_questions_of_budget() {
     std::erase_if(questions_, [](const request& q) { return !is_for_watch(q); });
+}
+
+void request_table::ask_questions() {
+    drop_questions_of_budget();
     for (request& q : ephemerals_.questions()) questions_.push_back(std::move(q));
     ask_more();
 }
@@ -202,7 +206,7 @@ void request_table::ask_more() {
             --questions_asked_;
             const bool answered = !r.code || r.code == zk_errc::no_node || r.code == zk_errc::no_auth;
             // Asked again when the budget is short, or on the next connection.
-            if (!answered) std::erase_if(questions_, [](const request& q) { return !is_for_watch(q); });
+            if (!answered) drop_questions_of_budget();
             if (r.code == condition::session_ended || r.code == errc::forked) return questions_.clear();
             ask_more();
         };

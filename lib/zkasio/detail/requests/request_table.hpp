@@ -253,6 +253,7 @@ private:
     void leave_room(entry& e, const reply& r, bool again = false);
     void search_for_room(time_point now);
     void ask_more();
+    void drop_questions_of_budget();
     bool is_needed(op_id id, const entry& e);
     bool is_alone(const command& c) const;
     bool send(op_id id, entry& e);

@@ -12,7 +12,7 @@ void queue_listing::ask() {
     if (under_way_) return;
     const std::uint64_t number = queue_.order().begin_listing();
     const pending_children listing = queue_.tools().start_children(queue_.directory());
-    under_way_ = true;  // not if start_children() throws
+    under_way_ = true;
     listing.then([this, alive = queue_.shared_from_this(), listing, number] { answered(listing, number); });
 }
 
