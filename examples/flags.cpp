@@ -1,7 +1,7 @@
 // Feature flags, and publish/subscribe, on nodes that are followed: flags 127.0.0.1:2181
 #include "expect.hpp"
 
-#include <zkasio/cache/value_stream.hpp>
+#include <zkasio/cache/streams.hpp>
 #include <zkasio/config/config_value.hpp>
 
 #include <asio/awaitable.hpp>

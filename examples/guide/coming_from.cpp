@@ -1,8 +1,8 @@
 // docs/coming-from.md: zkasio's side. The sides of Curator and kazoo are in others/.
 #include "guide.hpp"
 
+#include <zkasio/cache/streams.hpp>
 #include <zkasio/cache/tree_cache.hpp>
-#include <zkasio/cache/value_stream.hpp>
 #include <zkasio/election/leader_election.hpp>
 #include <zkasio/locks/multi_mutex.hpp>
 #include <zkasio/locks/mutex.hpp>

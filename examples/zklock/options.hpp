@@ -4,7 +4,7 @@
 #include "supervise.hpp"
 #include "terminal.hpp"
 
-#include <zkasio/queues/work_queue_options.hpp>
+#include <zkasio/queues/work_queue.hpp>
 
 #include <chrono>
 #include <cstdint>

@@ -4,8 +4,8 @@
 #include "session.hpp"
 
 #include <zkasio/asio_version.hpp>
-#include <zkasio/locks/acquire_options.hpp>
 #include <zkasio/locks/lock_guard.hpp>
+#include <zkasio/locks/lock_options.hpp>
 
 #include <asio/awaitable.hpp>
 

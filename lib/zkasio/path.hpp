@@ -2,6 +2,8 @@
 
 #include <zkasio/export.hpp>
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -28,5 +30,16 @@ ZKASIO_EXPORT std::string_view node_name(std::string_view path) noexcept;
 
 /// ("/a", "b") -> "/a/b"; ("/", "b") -> "/b".
 ZKASIO_EXPORT std::string join_path(std::string_view parent, std::string_view name);
+
+/// The sequence number at the end of the name of a sequential node. For writers of recipes.
+struct sequence_suffix {
+    std::string_view digits;  ///< as written in the name: "%010d" of a signed
+                              ///< number, so 2^31 nodes later with a '-'
+    std::int32_t number = 0;
+};
+
+/// The number behind the last `marker` in `name` ("_c_<uuid>-lock-0000000012" with "lock-" is 12). Nothing if the name
+/// does not end so.
+ZKASIO_EXPORT std::optional<sequence_suffix> sequence_behind(std::string_view name, std::string_view marker) noexcept;
 
 }  // namespace zkasio

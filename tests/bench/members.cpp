@@ -13,7 +13,7 @@
 
 #include <zkasio/client.hpp>
 #include <zkasio/discovery/provider.hpp>
-#include <zkasio/membership/group_observer.hpp>
+#include <zkasio/membership/group.hpp>
 #include <zkasio/membership/partitioner.hpp>
 
 #include <asio/co_spawn.hpp>

@@ -3,12 +3,11 @@
 #include "fuzz/fuzz.hpp"
 
 #include <zkasio/error.hpp>
-#include <zkasio/locks/directory_note.hpp>
 #include <zkasio/locks/detail/queue/queue_names.hpp>
-#include <zkasio/locks/detail/slot_names.hpp>
+#include <zkasio/locks/detail/slot_rest.hpp>
+#include <zkasio/locks/directory_note.hpp>
 #include <zkasio/locks/name_scheme.hpp>
 #include <zkasio/path.hpp>
-#include <zkasio/recipe/sequence_suffix.hpp>
 
 #include <algorithm>
 #include <optional>

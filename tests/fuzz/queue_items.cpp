@@ -4,9 +4,7 @@
 
 #include <zkasio/error.hpp>
 #include <zkasio/path.hpp>
-#include <zkasio/queues/detail/item_names.hpp>
-#include <zkasio/queues/detail/item_payload.hpp>
-#include <zkasio/recipe/sequence_suffix.hpp>
+#include <zkasio/queues/detail/item_layout.hpp>
 
 #include <algorithm>
 #include <charconv>

@@ -2,7 +2,7 @@
 #include "support/lock_checks.hpp"
 #include "support/test_client.hpp"
 
-#include <zkasio/cache/children_stream.hpp>
+#include <zkasio/cache/streams.hpp>
 #include <zkasio/election/candidate.hpp>
 #include <zkasio/locks/lock_listing.hpp>
 #include <zkasio/locks/mutex.hpp>

@@ -4,9 +4,8 @@
 #include <zkasio/barriers/barrier.hpp>
 #include <zkasio/barriers/double_barrier.hpp>
 #include <zkasio/barriers/latch.hpp>
-#include <zkasio/cache/children_stream.hpp>
+#include <zkasio/cache/streams.hpp>
 #include <zkasio/cache/tree_cache.hpp>
-#include <zkasio/cache/value_stream.hpp>
 #include <zkasio/config/config_value.hpp>
 #include <zkasio/coroutines/timeout.hpp>
 #include <zkasio/counters/atomic_counter.hpp>

@@ -12,9 +12,9 @@
 #include <zkasio/cache/node_cache.hpp>
 #include <zkasio/cache/tree_cache.hpp>
 #include <zkasio/config/config_value.hpp>
+#include <zkasio/coroutines/result.hpp>
 #include <zkasio/counters/atomic_counter.hpp>
 #include <zkasio/counters/id_allocator.hpp>
-#include <zkasio/coroutines/result.hpp>
 #include <zkasio/discovery/provider.hpp>
 #include <zkasio/discovery/registry.hpp>
 #include <zkasio/election/candidate.hpp>
@@ -26,7 +26,6 @@
 #include <zkasio/locks/shared_mutex.hpp>
 #include <zkasio/locks/unfair_mutex.hpp>
 #include <zkasio/membership/group.hpp>
-#include <zkasio/membership/group_observer.hpp>
 #include <zkasio/membership/persistent_node.hpp>
 #include <zkasio/queues/delivery.hpp>
 #include <zkasio/queues/work_queue.hpp>

@@ -3,7 +3,7 @@
 #include "support/test_client.hpp"
 
 #include <zkasio/cache/node_cache.hpp>
-#include <zkasio/cache/value_stream.hpp>
+#include <zkasio/cache/streams.hpp>
 #include <zkasio/config/config_value.hpp>
 #include <zkasio/coroutines/timeout.hpp>
 #include <zkasio/membership/group.hpp>

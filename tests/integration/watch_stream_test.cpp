@@ -2,8 +2,7 @@
 #include "support/lock_checks.hpp"
 #include "support/test_client.hpp"
 
-#include <zkasio/cache/children_stream.hpp>
-#include <zkasio/cache/value_stream.hpp>
+#include <zkasio/cache/streams.hpp>
 
 #include <memory>
 #include <optional>

@@ -6,7 +6,7 @@
 #include <zkasio/coroutines/timeout.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/queues/work_queue.hpp>
-#include <zkasio/recipe/if_exists.hpp>
+#include <zkasio/recipe/certain.hpp>
 
 #include <chrono>
 #include <cstddef>

@@ -9,8 +9,7 @@
 #include "support/test_client.hpp"
 
 #include <zkasio/cache/cache.hpp>
-#include <zkasio/cache/children_stream.hpp>
-#include <zkasio/cache/value_stream.hpp>
+#include <zkasio/cache/streams.hpp>
 
 #include <cstddef>
 #include <list>

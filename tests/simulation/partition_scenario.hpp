@@ -5,7 +5,7 @@
 
 #include "support/test_client.hpp"
 
-#include <zkasio/membership/group_observer.hpp>
+#include <zkasio/membership/group.hpp>
 #include <zkasio/membership/partitioner.hpp>
 
 #include <cstddef>

@@ -2,7 +2,7 @@
 
 #include "simulation/sim_names.hpp"
 
-#include <zkasio/cache/cached_node.hpp>
+#include <zkasio/cache/tree_view.hpp>
 #include <zkasio/types.hpp>
 
 #include <cstddef>

@@ -5,10 +5,9 @@
 #include "testing/cost.hpp"
 
 #include <zkasio/cache/children_cache.hpp>
-#include <zkasio/cache/children_stream.hpp>
 #include <zkasio/cache/node_cache.hpp>
+#include <zkasio/cache/streams.hpp>
 #include <zkasio/cache/tree_cache.hpp>
-#include <zkasio/cache/value_stream.hpp>
 #include <zkasio/config/config_format.hpp>
 #include <zkasio/config/config_value.hpp>
 #include <zkasio/testing/fake_ensemble.hpp>

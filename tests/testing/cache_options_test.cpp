@@ -5,13 +5,11 @@
 #include "testing/steps.hpp"
 
 #include <zkasio/cache/children_cache.hpp>
-#include <zkasio/cache/children_stream.hpp>
 #include <zkasio/cache/node_cache.hpp>
+#include <zkasio/cache/streams.hpp>
 #include <zkasio/cache/tree_cache.hpp>
-#include <zkasio/cache/value_stream.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/membership/group.hpp>
-#include <zkasio/membership/group_observer.hpp>
 #include <zkasio/membership/persistent_node.hpp>
 #include <zkasio/testing/fake_ensemble.hpp>
 

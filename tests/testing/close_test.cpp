@@ -3,10 +3,9 @@
 #include "support/catch.hpp"
 
 #include <zkasio/cache/children_cache.hpp>
-#include <zkasio/cache/children_stream.hpp>
 #include <zkasio/cache/node_cache.hpp>
+#include <zkasio/cache/streams.hpp>
 #include <zkasio/cache/tree_cache.hpp>
-#include <zkasio/cache/value_stream.hpp>
 #include <zkasio/membership/persistent_node.hpp>
 #include <zkasio/testing/fake_ensemble.hpp>
 

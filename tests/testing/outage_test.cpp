@@ -6,10 +6,9 @@
 
 #include <zkasio/barriers/double_barrier.hpp>
 #include <zkasio/cache/children_cache.hpp>
-#include <zkasio/cache/children_stream.hpp>
 #include <zkasio/cache/node_cache.hpp>
+#include <zkasio/cache/streams.hpp>
 #include <zkasio/cache/tree_cache.hpp>
-#include <zkasio/cache/value_stream.hpp>
 #include <zkasio/config/config_value.hpp>
 #include <zkasio/election/leader_election.hpp>
 #include <zkasio/error.hpp>

@@ -4,9 +4,8 @@
 #include "support/catch.hpp"
 
 #include <zkasio/barriers/double_barrier.hpp>
-#include <zkasio/cache/children_stream.hpp>
+#include <zkasio/cache/streams.hpp>
 #include <zkasio/cache/tree_cache.hpp>
-#include <zkasio/cache/value_stream.hpp>
 #include <zkasio/config/config_value.hpp>
 #include <zkasio/discovery/provider.hpp>
 #include <zkasio/election/leader_election.hpp>

@@ -6,7 +6,7 @@
 #include <zkasio/barriers/barrier.hpp>
 #include <zkasio/barriers/double_barrier.hpp>
 #include <zkasio/cache/node_cache.hpp>
-#include <zkasio/cache/value_stream.hpp>
+#include <zkasio/cache/streams.hpp>
 #include <zkasio/client_observer.hpp>
 #include <zkasio/coroutines/task_scope.hpp>
 #include <zkasio/coroutines/timeout.hpp>

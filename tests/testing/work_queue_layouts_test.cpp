@@ -2,7 +2,7 @@
 
 #include "testing/work_queue_scene.hpp"
 
-#include <zkasio/queues/work_queue_options.hpp>
+#include <zkasio/queues/work_queue.hpp>
 
 #include <asio/post.hpp>
 #include <asio/steady_timer.hpp>

@@ -7,7 +7,7 @@
 #include "tls/tls_terminator.hpp"
 
 #include <zkasio/detail/base/owned_descriptor.hpp>
-#include <zkasio/tls/detail/tls_security.hpp>
+#include <zkasio/tls/detail/tls_channel.hpp>
 #include <zkasio/tls/tls_options.hpp>
 
 #include <asio/co_spawn.hpp>

@@ -8,7 +8,7 @@
 #include <zkasio/config/config_value.hpp>
 #include <zkasio/discovery/provider.hpp>
 #include <zkasio/locks/mutex.hpp>
-#include <zkasio/membership/group_observer.hpp>
+#include <zkasio/membership/group.hpp>
 #include <zkasio/membership/persistent_node.hpp>
 #include <zkasio/recipe/node_follower.hpp>
 

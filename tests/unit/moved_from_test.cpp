@@ -3,7 +3,6 @@
 #include "unit/support/rig.hpp"
 
 #include <zkasio/barriers/double_barrier.hpp>
-#include <zkasio/cache/cached_node.hpp>
 #include <zkasio/cache/tree_view.hpp>
 #include <zkasio/client_observer.hpp>
 #include <zkasio/counters/atomic_counter.hpp>

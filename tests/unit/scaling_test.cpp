@@ -12,7 +12,7 @@
 #include <zkasio/locks/unfair_mutex.hpp>
 #include <zkasio/path.hpp>
 #include <zkasio/recipe/detail/receipt_pool.hpp>
-#include <zkasio/recipe/one_shot_event.hpp>
+#include <zkasio/recipe/events.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
 #include <asio/io_context.hpp>

@@ -7,9 +7,8 @@
 #include <zkasio/barriers/barrier.hpp>
 #include <zkasio/barriers/double_barrier.hpp>
 #include <zkasio/barriers/latch.hpp>
-#include <zkasio/cache/children_stream.hpp>
+#include <zkasio/cache/streams.hpp>
 #include <zkasio/cache/tree_cache.hpp>
-#include <zkasio/cache/value_stream.hpp>
 #include <zkasio/config/config_value.hpp>
 #include <zkasio/coroutines/result.hpp>
 #include <zkasio/coroutines/task_scope.hpp>
@@ -29,7 +28,7 @@
 #include <zkasio/membership/partitioner.hpp>
 #include <zkasio/modify.hpp>
 #include <zkasio/queues/work_queue.hpp>
-#include <zkasio/recipe/change_event.hpp>
+#include <zkasio/recipe/events.hpp>
 #include <zkasio/recipe/local_turn.hpp>
 #include <zkasio/recipe/node_follower.hpp>
 #include <zkasio/recipe/receipts.hpp>

@@ -2,10 +2,10 @@
 
 #include <zkasio/error.hpp>
 #include <zkasio/path.hpp>
+#include <zkasio/recipe/certain.hpp>
 #include <zkasio/recipe/errors.hpp>
-#include <zkasio/recipe/if_exists.hpp>
+#include <zkasio/recipe/events.hpp>
 #include <zkasio/recipe/node_follower.hpp>
-#include <zkasio/recipe/one_shot_event.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
 #include <cstdint>

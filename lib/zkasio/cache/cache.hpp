@@ -1,9 +1,8 @@
 #pragma once
 
 #include <zkasio/asio_version.hpp>
-#include <zkasio/cache/cached_node.hpp>
+#include <zkasio/cache/streams.hpp>
 #include <zkasio/cache/tree_view.hpp>
-#include <zkasio/cache/value_stream.hpp>
 #include <zkasio/client.hpp>
 #include <zkasio/coroutines/coroutine_safety.hpp>
 #include <zkasio/export.hpp>

@@ -1,15 +1,116 @@
 #include <zkasio/config/config_core.hpp>
 
-#include <zkasio/config/detail/config_core.hpp>
 #include <zkasio/config/detail/state_after.hpp>
 #include <zkasio/modify.hpp>
 #include <zkasio/path.hpp>
-#include <zkasio/recipe/one_shot_event.hpp>
+#include <zkasio/recipe/events.hpp>
+#include <zkasio/recipe/node_follower.hpp>
 
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
 #include <stdexcept>
+#include <string>
+#include <system_error>
 #include <utility>
 
 namespace zkasio::config_detail {
+
+/// Behind a config_value: gets the node's states on the client's strand, and shows the latest one on any thread.
+class config_core : public std::enable_shared_from_this<config_core> {
+public:
+    config_core(const client& zk, std::string path, value_parser parse, std::shared_ptr<const void> fallback);
+
+    /// Starts to listen; to be called once.
+    void begin() { listen(std::nullopt); }
+
+    const operations& on() const noexcept { return on_; }
+    const std::string& path() const noexcept { return path_; }
+    const node_follower& follower() const noexcept { return follower_; }
+
+    state_ptr latest() const;
+    /// Throws the error that has ended the core, if the core has ended.
+    void check() const;
+    /// Notified of each new state, and of the end of the core.
+    change_event& changes() noexcept { return change_; }
+
+private:
+    void listen(std::optional<node_mark> known);
+    void hear(const node_report& said);
+    void publish(state_ptr next, std::error_code ended);
+
+    const operations on_;
+    const std::string path_;
+    const value_parser parse_;
+    const std::shared_ptr<const void> fallback_;
+    const node_follower follower_;
+
+    mutable std::mutex mutex_;
+    state_ptr latest_;  // guarded by the mutex, as ended_
+    std::error_code ended_;
+    change_event change_;
+};
+
+/// The implementation of a config_changes.
+class config_reader {
+public:
+    explicit config_reader(core_ptr c) : core(std::move(c)) {}
+
+    const core_ptr core;
+    one_at_a_time reading;
+    std::uint64_t told = 0;  // the number of the last state; only the coroutine that runs next() uses it
+};
+
+namespace {
+
+state_ptr nothing_yet(std::shared_ptr<const void> fallback) {
+    auto state = std::make_shared<config_state>();
+    state->value = std::move(fallback);
+    return state;
+}
+
+}  // namespace
+
+config_core::config_core(const client& zk, std::string path, value_parser parse, std::shared_ptr<const void> fallback)
+    : on_(zk),
+      path_(std::move(path)),
+      parse_(std::move(parse)),
+      fallback_(std::move(fallback)),
+      follower_(zk, path_, node_read::data),
+      latest_(nothing_yet(fallback_)),
+      change_(zk, mutex_) {}
+
+// The core owns the follower, which keeps the function: so the function must not keep the core alive.
+void config_core::listen(std::optional<node_mark> known) {
+    follower_.tell_next(std::move(known), [weak = weak_from_this()](const node_report& said) {
+        if (const auto self = weak.lock()) self->hear(said);
+    });
+}
+
+void config_core::hear(const node_report& said) {
+    if (said.ended) return publish(latest(), said.mark.code);
+    publish(std::make_shared<config_state>(state_after(*latest(), said, path_, parse_, fallback_)), {});
+    listen(said.mark);
+}
+
+// Waiters are told, and the old state is destroyed, without the lock.
+void config_core::publish(state_ptr next, std::error_code ended) {
+    std::unique_lock lock(mutex_);
+    latest_.swap(next);
+    if (!ended_) ended_ = ended;
+    change_.notify_all(std::move(lock));
+}
+
+state_ptr config_core::latest() const {
+    const std::lock_guard lock(mutex_);
+    return latest_;
+}
+
+void config_core::check() const {
+    const std::lock_guard lock(mutex_);
+    if (ended_) throw error(ended_, "config", path_);
+}
 
 namespace {
 

@@ -1,11 +1,10 @@
 #include <zkasio/counters/atomic_counter.hpp>
 
 #include <zkasio/counters/detail/adder.hpp>
-#include <zkasio/counters/detail/number_node.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/path.hpp>
+#include <zkasio/recipe/certain.hpp>
 #include <zkasio/recipe/errors.hpp>
-#include <zkasio/recipe/if_exists.hpp>
 #include <zkasio/recipe/pending.hpp>
 #include <zkasio/recipe/reports.hpp>
 #include <zkasio/recipe/toolbox.hpp>

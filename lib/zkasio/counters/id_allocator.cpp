@@ -4,8 +4,8 @@
 #include <zkasio/path.hpp>
 #include <zkasio/printable.hpp>
 #include <zkasio/recipe/certain.hpp>
-#include <zkasio/recipe/change_event.hpp>
 #include <zkasio/recipe/errors.hpp>
+#include <zkasio/recipe/events.hpp>
 #include <zkasio/recipe/reports.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 

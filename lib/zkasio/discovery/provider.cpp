@@ -1,12 +1,87 @@
 #include <zkasio/discovery/provider.hpp>
 
+#include <zkasio/cache/children_cache.hpp>
+#include <zkasio/client.hpp>
 #include <zkasio/discovery/detail/member_list.hpp>
 #include <zkasio/discovery/detail/provider_state.hpp>
-#include <zkasio/discovery/detail/provider_work.hpp>
 #include <zkasio/discovery/detail/roster.hpp>
 #include <zkasio/error.hpp>
+#include <zkasio/recipe/toolbox.hpp>
+#include <zkasio/session_loop.hpp>
 
+#include <asio/awaitable.hpp>
+
+#include <exception>
+#include <memory>
+#include <string>
+#include <system_error>
 #include <utility>
+
+namespace zkasio::discovery_detail {
+
+/// The background work of a provider, for as long as the provider lives. The body of the loop holds the cache and the
+/// state, and neither of them holds the loop: all are freed even if no event loop runs. Closes in the background when
+/// destroyed.
+class provider_work {
+public:
+    provider_work(const client& zk, const std::string& path, provider_state::ptr state);
+    provider_work(const provider_work&) = delete;
+    provider_work& operator=(const provider_work&) = delete;
+    ~provider_work();
+
+    asio::awaitable<void> close() const;
+
+private:
+    const provider_state::ptr state_;
+    const std::shared_ptr<const children_cache> cache_;
+    const std::shared_ptr<session_loop> loop_;  // shared with what close() returns
+};
+
+namespace {
+
+session_loop begin_to_follow(const client& zk, const provider_state::ptr& state,
+                             const std::shared_ptr<const children_cache>& cache) {
+    auto body = [state, cache](const session&) { return provider_state::follow(state, cache); };
+    auto on_end = [state](std::exception_ptr why) { state->end(std::move(why)); };
+    return run_in_each_session(zk, body, on_end);
+}
+
+asio::awaitable<void> closed(provider_state::ptr state, asio::awaitable<void> cache_closed,
+                             std::shared_ptr<session_loop> loop) {
+    state->end(nullptr);
+    loop->stop();
+    co_await std::move(cache_closed);
+    try {
+        co_await loop->stopped();
+    } catch (const std::system_error& e) {
+        // The loop is over: an earlier error does not matter.
+        if (e.code() == condition::cancelled) throw;
+    }
+}
+
+asio::awaitable<void> closed_in_background(asio::awaitable<void> closing) {
+    try {
+        co_await std::move(closing);
+    } catch (const error&) {  // the client was closed first, which ends the cache and the loop, too
+    }
+}
+
+}  // namespace
+
+provider_work::provider_work(const client& zk, const std::string& path, provider_state::ptr state)
+    : state_(std::move(state)),
+      cache_(std::make_shared<const children_cache>(zk, path)),
+      loop_(std::make_shared<session_loop>(begin_to_follow(zk, state_, cache_))) {}
+
+provider_work::~provider_work() {
+    state_->end(nullptr);
+    toolbox(state_->events()).run_in_background(closed_in_background(close()));
+    loop_->stop();
+}
+
+asio::awaitable<void> provider_work::close() const { return closed(state_, cache_->close(), loop_); }
+
+}  // namespace zkasio::discovery_detail
 
 namespace zkasio {
 

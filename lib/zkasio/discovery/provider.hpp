@@ -4,7 +4,6 @@
 #include <zkasio/client.hpp>
 #include <zkasio/clock.hpp>
 #include <zkasio/discovery/service_instance.hpp>
-#include <zkasio/discovery/service_view.hpp>
 #include <zkasio/export.hpp>
 
 #include <asio/awaitable.hpp>

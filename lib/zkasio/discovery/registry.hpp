@@ -4,7 +4,6 @@
 #include <zkasio/asio_version.hpp>
 #include <zkasio/client.hpp>
 #include <zkasio/discovery/service_instance.hpp>
-#include <zkasio/discovery/service_view.hpp>
 #include <zkasio/export.hpp>
 #include <zkasio/membership/persistent_node.hpp>
 

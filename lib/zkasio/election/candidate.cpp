@@ -1,10 +1,9 @@
 #include <zkasio/election/candidate.hpp>
 
-#include <zkasio/election/detail/after_term.hpp>
 #include <zkasio/election/detail/candidacy.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/recipe/errors.hpp>
-#include <zkasio/recipe/one_shot_event.hpp>
+#include <zkasio/recipe/events.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/session_loop.hpp>
 

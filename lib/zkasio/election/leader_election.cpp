@@ -1,6 +1,6 @@
 #include <zkasio/election/leader_election.hpp>
 
-#include <zkasio/election/detail/after_term.hpp>
+#include <zkasio/election/detail/candidacy.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/locks/directory_note.hpp>
 #include <zkasio/path.hpp>

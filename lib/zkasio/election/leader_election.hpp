@@ -8,9 +8,9 @@
 #include <zkasio/coroutines/kept_body.hpp>
 #include <zkasio/election/leader_observer.hpp>
 #include <zkasio/export.hpp>
-#include <zkasio/locks/acquire_options.hpp>
 #include <zkasio/locks/contender_info.hpp>
 #include <zkasio/locks/lock_guard.hpp>
+#include <zkasio/locks/lock_options.hpp>
 #include <zkasio/locks/mutex.hpp>
 #include <zkasio/locks/name_scheme.hpp>
 #include <zkasio/loss_reason.hpp>

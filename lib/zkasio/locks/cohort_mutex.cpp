@@ -1,10 +1,136 @@
 #include <zkasio/locks/cohort_mutex.hpp>
 
-#include <zkasio/locks/detail/cohort/take_turn.hpp>
+#include <zkasio/client.hpp>
+#include <zkasio/error.hpp>
+#include <zkasio/locks/detail/cohort/cohort.hpp>
+#include <zkasio/locks/detail/cohort/cohort_turn.hpp>
 #include <zkasio/locks/detail/contenders.hpp>
-#include <zkasio/locks/detail/directory.hpp>
+#include <zkasio/locks/detail/lock_spec.hpp>
+#include <zkasio/locks/lock_guard.hpp>
+#include <zkasio/locks/lock_options.hpp>
+#include <zkasio/locks/lockable.hpp>
+#include <zkasio/recipe/events.hpp>
+#include <zkasio/recipe/toolbox.hpp>
 
+#include <asio/awaitable.hpp>
+#include <asio/dispatch.hpp>
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <type_traits>
 #include <utility>
+
+namespace zkasio::lock_detail {
+
+/// Waits for a turn at the lock. Empty if another contender has the lock and the call was not to wait.
+/// @param came when the caller began to wait, in an earlier session: it is ahead of coroutines that came later.
+/// @tparam Result lock_guard, for a call that waits, or std::optional<lock_guard>.
+/// @param spec null if its object was moved from: errc::invalid_argument.
+///
+/// *Fails with* the errors of lockable::acquire().
+/// *Cancellation*: leaves no turn behind, and no node if no other coroutine waits.
+template <class Result>
+asio::awaitable<Result> take_turn(client zk, cohort_spec_ptr spec, if_contended when_contended,
+                                  const acquire_options& how,
+                                  boot_clock::time_point came = boot_clock::time_point::max());
+
+namespace {
+
+using claim_ptr = std::shared_ptr<lock_claim>;
+
+template <class Result>
+Result as_result(lock_guard guard) {
+    if constexpr (std::is_same_v<Result, std::optional<lock_guard>>) {
+        std::optional<lock_guard> result;
+        if (guard.claim()) result.emplace(std::move(guard));
+        return result;
+    } else if constexpr (std::is_same_v<Result, lock_guard>) {
+        return guard;
+    } else {
+        return guard.take_claim();
+    }
+}
+
+asio::awaitable<std::shared_ptr<cohort>> find_cohort(client zk, cohort_spec_ptr spec) {
+    const std::string path = spec ? spec->lock->directory : std::string();
+    if (!spec || zk.state() != session_state::connected) co_await toolbox(zk).connected("acquire", path);
+    if (auto found = spec->last(); found && !found->over()) co_return found;
+    const session on = zk.session_now();
+    const one_shot_event done = toolbox(on).make_one_shot_event();
+    const auto to = std::make_shared<std::shared_ptr<cohort>>();
+    asio::dispatch(on.get_executor(), [on, spec, done, to] {
+        *to = cohort::of(on, spec);
+        done.fire();
+    });
+    co_await wait_as(done, "acquire", path);
+    co_return *to;
+}
+
+template <class Result>
+asio::awaitable<Result> take(client zk, cohort_spec_ptr spec, if_contended when_contended,
+                             boot_clock::time_point came) {
+    std::shared_ptr<cohort> of = spec ? spec->last() : nullptr;
+    if (of) {
+        if (of->must_yield()) co_await yield_turn();
+        std::shared_ptr<cohort_turn> turn = of->take_at_once();
+        if (turn) co_return as_result<Result>(lock_guard(std::move(turn), zk.keep_open()));
+    }
+    if (!of || of->over() || zk.state() != session_state::connected) {
+        came = std::min(came, boot_clock::now());  // ahead of coroutines that find the cohort sooner
+        of = co_await find_cohort(zk, spec);
+    }
+    lock_guard guard = co_await cohort_turn::next(std::move(of), when_contended, zk.keep_open(), came);
+    co_return as_result<Result>(std::move(guard));
+}
+
+template <class Result>
+asio::awaitable<Result> take_as(client zk, cohort_spec_ptr spec, if_contended when_contended,
+                                boot_clock::time_point came, lock_owner owner) {
+    const lock_spec& lock = *spec->lock;
+    const std::string key = zk.options().servers() + ' ' + lock.names.exclusive() + ' ' + lock.directory;
+    std::function<asio::awaitable<claim_ptr>()> acquire = [&] {
+        return take<claim_ptr>(zk, spec, when_contended, came);
+    };
+    claim_ptr claim;
+    if (when_contended == if_contended::give_up)
+        claim = co_await owner.try_acquire(zk, key, lock.directory, lock_kind::exclusive, acquire);
+    else
+        claim = co_await owner.acquire(zk, key, lock.directory, lock_kind::exclusive, acquire);
+    co_return as_result<Result>(claim ? lock_guard(std::move(claim), zk.keep_open()) : lock_guard());
+}
+
+template <class Result>
+asio::awaitable<Result> refused(std::string path) {
+    throw error(errc::invalid_argument, "acquire", path,
+                "the turns of a cohort share one node: its data are the lock's");
+    co_return Result();
+}
+
+}  // namespace
+
+template <class Result>
+asio::awaitable<Result> take_turn(client zk, cohort_spec_ptr spec, if_contended when_contended,
+                                  const acquire_options& how, boot_clock::time_point came) {
+    if (how.data() && spec) return refused<Result>(spec->lock->directory);
+    // Where the wait is certain, one frame is enough for all of it.
+    if constexpr (std::is_same_v<Result, lock_guard>) {
+        std::shared_ptr<cohort> of = spec && !how.owner() ? spec->last() : nullptr;
+        if (of && zk.state() == session_state::connected && of->is_busy())
+            return cohort_turn::next(std::move(of), when_contended, zk.keep_open());
+    }
+    if (how.owner() && spec) return take_as<Result>(std::move(zk), std::move(spec), when_contended, came, *how.owner());
+    return take<Result>(std::move(zk), std::move(spec), when_contended, came);
+}
+
+template asio::awaitable<lock_guard> take_turn(client, cohort_spec_ptr, if_contended, const acquire_options&,
+                                               boot_clock::time_point);
+template asio::awaitable<std::optional<lock_guard>> take_turn(client, cohort_spec_ptr, if_contended,
+                                                              const acquire_options&, boot_clock::time_point);
+
+}  // namespace zkasio::lock_detail
 
 namespace zkasio {
 

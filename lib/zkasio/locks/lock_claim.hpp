@@ -4,7 +4,7 @@
 #include <zkasio/clock.hpp>
 #include <zkasio/locks/fencing_token.hpp>
 #include <zkasio/loss_reason.hpp>
-#include <zkasio/recipe/one_shot_event.hpp>
+#include <zkasio/recipe/events.hpp>
 #include <zkasio/session.hpp>
 
 #include <asio/any_io_executor.hpp>

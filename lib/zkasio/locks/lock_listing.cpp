@@ -5,8 +5,8 @@
 #include <zkasio/locks/detail/queue/queue_names.hpp>
 #include <zkasio/locks/directory_note.hpp>
 #include <zkasio/path.hpp>
+#include <zkasio/recipe/certain.hpp>
 #include <zkasio/recipe/errors.hpp>
-#include <zkasio/recipe/if_exists.hpp>
 
 #include <algorithm>
 #include <cstdint>

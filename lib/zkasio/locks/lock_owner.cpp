@@ -1,6 +1,6 @@
 #include <zkasio/locks/lock_owner.hpp>
 
-#include <zkasio/recipe/one_shot_event.hpp>
+#include <zkasio/recipe/events.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
 #include <cassert>

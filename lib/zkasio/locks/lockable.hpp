@@ -4,8 +4,8 @@
 #include <zkasio/client.hpp>
 #include <zkasio/clock.hpp>
 #include <zkasio/export.hpp>
-#include <zkasio/locks/acquire_options.hpp>
 #include <zkasio/locks/lock_guard.hpp>
+#include <zkasio/locks/lock_options.hpp>
 #include <zkasio/locks/with_lock.hpp>
 
 #include <asio/awaitable.hpp>

@@ -2,7 +2,7 @@
 
 #include <zkasio/locks/detail/acquire.hpp>
 #include <zkasio/locks/detail/contenders.hpp>
-#include <zkasio/locks/detail/directory.hpp>
+#include <zkasio/locks/detail/lock_spec.hpp>
 
 namespace zkasio {
 

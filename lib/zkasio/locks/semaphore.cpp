@@ -2,15 +2,13 @@
 
 #include <zkasio/locks/detail/acquire.hpp>
 #include <zkasio/locks/detail/contenders.hpp>
-#include <zkasio/locks/detail/directory.hpp>
 #include <zkasio/locks/detail/guards_in_the_way.hpp>
+#include <zkasio/locks/detail/lock_spec.hpp>
 #include <zkasio/locks/detail/nodes_claim.hpp>
-#include <zkasio/locks/detail/owned_node.hpp>
-#include <zkasio/locks/detail/unfinished_permits.hpp>
 #include <zkasio/path.hpp>
+#include <zkasio/recipe/certain.hpp>
 #include <zkasio/recipe/errors.hpp>
-#include <zkasio/recipe/if_exists.hpp>
-#include <zkasio/recipe/one_shot_event.hpp>
+#include <zkasio/recipe/events.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
 #include <asio/dispatch.hpp>

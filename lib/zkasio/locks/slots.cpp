@@ -1,7 +1,7 @@
 #include <zkasio/locks/slots.hpp>
 
 #include <zkasio/error.hpp>
-#include <zkasio/locks/detail/directory.hpp>
+#include <zkasio/locks/detail/lock_spec.hpp>
 #include <zkasio/locks/detail/take_slot.hpp>
 
 #include <utility>

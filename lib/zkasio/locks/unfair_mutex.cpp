@@ -2,10 +2,10 @@
 
 #include <zkasio/error.hpp>
 #include <zkasio/locks/detail/contenders.hpp>
-#include <zkasio/locks/detail/directory.hpp>
+#include <zkasio/locks/detail/lock_spec.hpp>
 #include <zkasio/locks/detail/take_slot.hpp>
+#include <zkasio/recipe/certain.hpp>
 #include <zkasio/recipe/errors.hpp>
-#include <zkasio/recipe/if_exists.hpp>
 
 #include <utility>
 

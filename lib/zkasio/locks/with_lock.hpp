@@ -4,8 +4,8 @@
 #include <zkasio/clock.hpp>
 #include <zkasio/coroutines/kept_body.hpp>
 #include <zkasio/export.hpp>
-#include <zkasio/locks/acquire_options.hpp>
 #include <zkasio/locks/lock_guard.hpp>
+#include <zkasio/locks/lock_options.hpp>
 #include <zkasio/locks/revocation.hpp>
 
 #include <asio/awaitable.hpp>

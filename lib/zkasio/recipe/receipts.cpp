@@ -5,8 +5,7 @@
 #include <zkasio/recipe/certain.hpp>
 #include <zkasio/recipe/detail/receipt_pool.hpp>
 #include <zkasio/recipe/detail/receipt_rules.hpp>
-#include <zkasio/recipe/if_exists.hpp>
-#include <zkasio/recipe/one_shot_event.hpp>
+#include <zkasio/recipe/events.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
 #include <asio/dispatch.hpp>

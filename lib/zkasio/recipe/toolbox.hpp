@@ -6,8 +6,8 @@
 #include <zkasio/create_options.hpp>
 #include <zkasio/export.hpp>
 #include <zkasio/operations.hpp>
+#include <zkasio/recipe/events.hpp>
 #include <zkasio/recipe/node_feed.hpp>
-#include <zkasio/recipe/one_shot_event.hpp>
 #include <zkasio/recipe/pending.hpp>
 #include <zkasio/session.hpp>
 #include <zkasio/session_local.hpp>

@@ -6,7 +6,7 @@
 #include <zkasio/error.hpp>
 #include <zkasio/operations.hpp>
 #include <zkasio/printable.hpp>
-#include <zkasio/recipe/if_exists.hpp>
+#include <zkasio/recipe/certain.hpp>
 
 #include <asio/this_coro.hpp>
 

@@ -1,7 +1,7 @@
 #include <zkasio/tls/tls_options.hpp>
 
 #include <zkasio/error.hpp>
-#include <zkasio/tls/detail/tls_security.hpp>
+#include <zkasio/tls/detail/tls_channel.hpp>
 
 #include <asio/ssl/context_base.hpp>
 #include <openssl/bio.h>

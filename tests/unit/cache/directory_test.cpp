@@ -1,7 +1,7 @@
 #include "support/catch.hpp"
 #include "support/texts.hpp"
 
-#include <zkasio/cache/detail/directory.hpp>
+#include <zkasio/cache/detail/tree_store.hpp>
 
 #include <algorithm>
 #include <cstdio>

@@ -2,8 +2,8 @@
 
 #include "support/catch.hpp"
 
-#include <zkasio/detail/telemetry/report_feed.hpp>
 #include <zkasio/detail/telemetry/statistics.hpp>
+#include <zkasio/detail/telemetry/telemetry.hpp>
 
 #include <asio/io_context.hpp>
 #include <asio/thread_pool.hpp>

@@ -2,7 +2,6 @@
 
 #include <zkasio/counters/atomic_counter.hpp>
 #include <zkasio/counters/detail/adder.hpp>
-#include <zkasio/counters/detail/number_node.hpp>
 
 #include <cstdint>
 #include <limits>

@@ -1,6 +1,6 @@
 #include "support/catch.hpp"
 
-#include <zkasio/election/detail/after_term.hpp>
+#include <zkasio/election/detail/candidacy.hpp>
 #include <zkasio/error.hpp>
 
 #include <asio/error.hpp>

@@ -3,7 +3,7 @@
 #include "unit/support/rig.hpp"
 
 #include <zkasio/coroutines/timeout.hpp>
-#include <zkasio/locks/acquire_options.hpp>
+#include <zkasio/locks/lock_options.hpp>
 #include <zkasio/locks/with_lock.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 

@@ -1,7 +1,7 @@
 #include "support/catch.hpp"
 
 #include <zkasio/locks/detail/queue/next_step.hpp>
-#include <zkasio/locks/detail/queue/server_answers.hpp>
+#include <zkasio/locks/detail/queue/node_creation.hpp>
 
 #include <string>
 #include <vector>

@@ -1,6 +1,6 @@
 #include "support/catch.hpp"
 
-#include <zkasio/locks/detail/slot_names.hpp>
+#include <zkasio/locks/detail/slot_rest.hpp>
 
 #include <string>
 #include <vector>

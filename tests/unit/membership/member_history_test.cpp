@@ -1,6 +1,6 @@
 #include "support/catch.hpp"
 
-#include <zkasio/membership/detail/member_history.hpp>
+#include <zkasio/membership/detail/division.hpp>
 
 #include <string>
 #include <vector>

@@ -1,6 +1,6 @@
 #include "support/catch.hpp"
 
-#include <zkasio/membership/detail/node_step.hpp>
+#include <zkasio/membership/detail/node_keeper.hpp>
 #include <zkasio/membership/persistent_node.hpp>
 
 #include <limits>

@@ -1,6 +1,6 @@
 #include "support/catch.hpp"
 
-#include <zkasio/queues/detail/batch_limit.hpp>
+#include <zkasio/queues/detail/item_list.hpp>
 
 namespace batch_limit_tests {
 

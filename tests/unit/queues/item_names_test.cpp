@@ -1,7 +1,7 @@
 #include "support/catch.hpp"
 
 #include <zkasio/error.hpp>
-#include <zkasio/queues/detail/item_names.hpp>
+#include <zkasio/queues/detail/item_layout.hpp>
 
 #include <algorithm>
 #include <chrono>

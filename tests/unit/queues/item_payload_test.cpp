@@ -1,6 +1,6 @@
 #include "support/catch.hpp"
 
-#include <zkasio/queues/detail/item_payload.hpp>
+#include <zkasio/queues/detail/item_layout.hpp>
 
 #include <cstddef>
 #include <string>

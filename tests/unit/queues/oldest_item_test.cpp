@@ -1,6 +1,6 @@
 #include "support/catch.hpp"
 
-#include <zkasio/queues/detail/dead_items.hpp>
+#include <zkasio/queues/detail/queue_state.hpp>
 
 #include <string>
 #include <vector>

@@ -1,7 +1,7 @@
 #include "support/catch.hpp"
 
 #include <zkasio/error.hpp>
-#include <zkasio/queues/work_queue_options.hpp>
+#include <zkasio/queues/work_queue.hpp>
 
 #include <chrono>
 

@@ -1,6 +1,6 @@
 #include "unit/support/rig.hpp"
 
-#include <zkasio/recipe/change_event.hpp>
+#include <zkasio/recipe/events.hpp>
 
 #include <asio/post.hpp>
 #include <asio/use_awaitable.hpp>

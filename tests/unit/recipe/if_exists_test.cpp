@@ -1,7 +1,7 @@
 #include "unit/support/error_of.hpp"
 #include "unit/support/rig.hpp"
 
-#include <zkasio/recipe/if_exists.hpp>
+#include <zkasio/recipe/certain.hpp>
 
 #include <optional>
 #include <string>

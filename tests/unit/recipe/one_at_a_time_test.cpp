@@ -1,6 +1,6 @@
 #include "unit/support/error_of.hpp"
 
-#include <zkasio/recipe/one_at_a_time.hpp>
+#include <zkasio/recipe/events.hpp>
 
 #include <string>
 

@@ -5,7 +5,7 @@
 #include <zkasio/locks/mutex.hpp>
 #include <zkasio/locks/shared_mutex.hpp>
 #include <zkasio/locks/unfair_mutex.hpp>
-#include <zkasio/queues/work_queue_options.hpp>
+#include <zkasio/queues/work_queue.hpp>
 #include <zkasio/retry_policy.hpp>
 
 #include <chrono>

@@ -8,12 +8,12 @@
 #include <zkasio/election/leader_observer.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/lock_kind.hpp>
-#include <zkasio/locks/acquire_options.hpp>
 #include <zkasio/locks/directory_note.hpp>
 #include <zkasio/locks/lock_listing.hpp>
+#include <zkasio/locks/lock_options.hpp>
 #include <zkasio/log_record.hpp>
 #include <zkasio/loss_reason.hpp>
-#include <zkasio/membership/group_observer.hpp>
+#include <zkasio/membership/group.hpp>
 #include <zkasio/membership/partitioner.hpp>
 #include <zkasio/membership/persistent_node.hpp>
 #include <zkasio/session_event.hpp>

@@ -3,7 +3,7 @@
 #include <zkasio/acl.hpp>
 #include <zkasio/barriers/detail/double_barrier_step.hpp>
 #include <zkasio/client.hpp>
-#include <zkasio/recipe/one_shot_event.hpp>
+#include <zkasio/recipe/events.hpp>
 #include <zkasio/session.hpp>
 
 #include <asio/awaitable.hpp>

@@ -1,7 +1,7 @@
 #include <zkasio/cache/detail/cache_board.hpp>
 
 #include <zkasio/error.hpp>
-#include <zkasio/recipe/one_shot_event.hpp>
+#include <zkasio/recipe/events.hpp>
 
 #include <cassert>
 #include <exception>

@@ -1,13 +1,11 @@
 #pragma once
 
 #include <zkasio/cache/cache.hpp>
-#include <zkasio/cache/cached_node.hpp>
-#include <zkasio/cache/detail/directory.hpp>
+#include <zkasio/cache/detail/tree_store.hpp>
 #include <zkasio/cache/detail/tree_sync.hpp>
 #include <zkasio/cache/tree_view.hpp>
 #include <zkasio/client.hpp>
-#include <zkasio/recipe/change_event.hpp>
-#include <zkasio/recipe/one_at_a_time.hpp>
+#include <zkasio/recipe/events.hpp>
 
 #include <asio/awaitable.hpp>
 

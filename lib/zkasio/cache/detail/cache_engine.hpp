@@ -4,7 +4,7 @@
 #include <zkasio/cache/detail/cache_board.hpp>
 #include <zkasio/cache/detail/tree_sync.hpp>
 #include <zkasio/client.hpp>
-#include <zkasio/recipe/one_shot_event.hpp>
+#include <zkasio/recipe/events.hpp>
 #include <zkasio/recipe/node_feed.hpp>
 
 #include <asio/any_io_executor.hpp>

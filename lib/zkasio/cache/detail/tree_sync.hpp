@@ -1,7 +1,7 @@
 #pragma once
 
 #include <zkasio/cache/detail/tree_store.hpp>
-#include <zkasio/cache/value_stream.hpp>
+#include <zkasio/cache/streams.hpp>
 #include <zkasio/recipe/node_feed.hpp>
 
 #include <cstddef>

@@ -6,7 +6,7 @@
 #include <zkasio/discovery/detail/published.hpp>
 #include <zkasio/discovery/detail/roster.hpp>
 #include <zkasio/discovery/provider.hpp>
-#include <zkasio/recipe/change_event.hpp>
+#include <zkasio/recipe/events.hpp>
 
 #include <asio/awaitable.hpp>
 

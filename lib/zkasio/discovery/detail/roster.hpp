@@ -2,7 +2,6 @@
 
 #include <zkasio/discovery/detail/member_list.hpp>
 #include <zkasio/discovery/service_instance.hpp>
-#include <zkasio/discovery/service_view.hpp>
 
 #include <cstdint>
 #include <functional>

@@ -6,7 +6,7 @@
 #include <zkasio/locks/lock_guard.hpp>
 #include <zkasio/recipe/certain.hpp>
 #include <zkasio/recipe/errors.hpp>
-#include <zkasio/recipe/one_shot_event.hpp>
+#include <zkasio/recipe/events.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
 #include <asio/error.hpp>

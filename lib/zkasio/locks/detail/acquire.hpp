@@ -2,10 +2,10 @@
 
 #include <zkasio/client.hpp>
 #include <zkasio/clock.hpp>
-#include <zkasio/locks/acquire_options.hpp>
-#include <zkasio/locks/detail/acquire_request.hpp>
+#include <zkasio/locks/detail/lock_spec.hpp>
 #include <zkasio/locks/lock_claim.hpp>
 #include <zkasio/locks/lock_guard.hpp>
+#include <zkasio/locks/lock_options.hpp>
 #include <zkasio/locks/lockable.hpp>
 #include <zkasio/session.hpp>
 

@@ -2,7 +2,7 @@
 
 #include <zkasio/client.hpp>
 #include <zkasio/locks/contender_info.hpp>
-#include <zkasio/locks/detail/acquire_request.hpp>
+#include <zkasio/locks/detail/lock_spec.hpp>
 #include <zkasio/locks/detail/queue/queue_names.hpp>
 #include <zkasio/locks/directory_note.hpp>
 

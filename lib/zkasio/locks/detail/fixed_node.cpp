@@ -1,9 +1,19 @@
 #include <zkasio/locks/detail/fixed_node.hpp>
 
 #include <zkasio/error.hpp>
+#include <zkasio/locks/detail/guards_in_the_way.hpp>
+#include <zkasio/locks/detail/lock_reports.hpp>
+#include <zkasio/locks/detail/running_bodies.hpp>
+#include <zkasio/locks/detail/when_lost.hpp>
 #include <zkasio/recipe/certain.hpp>
+#include <zkasio/recipe/errors.hpp>
+#include <zkasio/recipe/events.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
+#include <asio/dispatch.hpp>
+
+#include <atomic>
+#include <exception>
 #include <utility>
 
 namespace zkasio::lock_detail {
@@ -87,6 +97,110 @@ asio::awaitable<void> fixed_node_attempt::clean_up(session on, std::string path,
                                                    std::optional<std::int64_t> orphan) {
     const std::optional<node_stat> there = co_await find_fixed_node(on, path);
     if (there && there->ephemeral_owner == on.id() && there->czxid != orphan) co_await remove(there->czxid);
+}
+
+struct fixed_node_claim::state : std::enable_shared_from_this<state> {
+    state(session s, grant g, std::shared_ptr<local_slots::right> r)
+        : on(std::move(s)),
+          granted(std::move(g)),
+          paths(1, granted.node),
+          hold(on.hold(paths)),
+          right(std::move(r)),
+          report(on, granted.lock, granted.czxid, granted.asked),
+          done(toolbox(on).make_one_shot_event()) {}
+
+    template <class F>
+    void on_strand(F f) noexcept {
+        asio::dispatch(on.get_executor(), [self = shared_from_this(), f] { f(*self); });
+    }
+    void let_next_try() noexcept {
+        if (!given_up && bodies.any()) return;
+        if (removing) right->about_to_release();
+        if (removed) right->release();
+    }
+    // Only the first call has an effect.
+    static void remove_node(const std::shared_ptr<state>& self) noexcept {
+        if (self->removing.exchange(true)) return;
+        self->report.end(self->hold.reason());
+        self->on_strand([](state& s) { s.let_next_try(); });
+        toolbox(self->on).run_in_background(remove(self));
+    }
+    static asio::awaitable<void> remove(std::shared_ptr<state> self) {
+        std::optional<error> refused;
+        try {
+            co_await self->granted.remove();
+        } catch (const error& e) {
+            self->failed = std::current_exception();
+            refused = e;
+        } catch (...) {
+            self->failed = std::current_exception();
+        }
+        self->removed = true;
+        self->let_next_try();
+        self->done.fire();
+        if (refused && refused->code() != condition::session_ended) throw error(*refused);  // so that it is logged
+    }
+
+    session on;
+    grant granted;
+    std::vector<std::string> paths;
+    session_hold hold;
+    std::shared_ptr<local_slots::right> right;
+    reported_hold report;
+    running_bodies bodies;
+    std::atomic<bool> removing{false};
+    one_shot_event done;
+    std::exception_ptr failed;               // written before `done` is fired
+    bool removed = false, given_up = false;  // strand
+    std::shared_ptr<own_guards> among;       // strand
+};
+
+fixed_node_claim::fixed_node_claim(session on, grant granted, std::shared_ptr<local_slots::right> right)
+    : state_(std::make_shared<state>(std::move(on), std::move(granted), std::move(right))) {
+    asio::dispatch(state_->on.get_executor(), [s = state_] {
+        s->among = own_guards::of(s->on, s->granted.lock);
+        s->among->add(s->paths, std::shared_ptr<running_bodies>(s, &s->bodies));
+    });
+    const std::shared_ptr<const session_hold> hold(state_, &state_->hold);
+    when_lost(state_->on, hold, [weak = std::weak_ptr<state>(state_)](loss_reason) {
+        if (const auto lost = weak.lock()) state::remove_node(lost);
+    });
+}
+
+const session_hold& fixed_node_claim::hold() const noexcept { return state_->hold; }
+const std::vector<std::string>& fixed_node_claim::paths() const noexcept { return state_->paths; }
+const session& fixed_node_claim::on() const noexcept { return state_->on; }
+std::int64_t fixed_node_claim::token() const noexcept { return state_->granted.czxid; }
+std::optional<std::uint32_t> fixed_node_claim::slot() const noexcept { return state_->granted.slot; }
+
+void fixed_node_claim::body_begins(asio::any_io_executor executor) {
+    state_->bodies.announce();
+    asio::dispatch(state_->on.get_executor(),
+                   [s = state_, executor = std::move(executor)] { s->bodies.begin(executor); });
+}
+
+void fixed_node_claim::body_ends(asio::any_io_executor executor) noexcept {
+    state_->on_strand([executor](state& s) {
+        s.bodies.end(executor);
+        s.let_next_try();
+    });
+}
+
+void fixed_node_claim::give_up() noexcept {
+    if (std::exchange(given_up_, true)) return;
+    state_->hold.end();
+    state_->on_strand([](state& s) {
+        s.given_up = true;
+        s.among->drop(s.paths, s.bodies);
+        s.let_next_try();
+    });
+    state::remove_node(state_);
+}
+
+asio::awaitable<void> fixed_node_claim::gone() {
+    const auto s = state_;
+    co_await wait_as(s->done, "release", s->paths.front());
+    if (s->failed) rethrow_to_caller(s->failed, "release", s->paths.front());
 }
 
 }  // namespace zkasio::lock_detail

@@ -1,7 +1,7 @@
 #include <zkasio/locks/detail/guards_in_the_way.hpp>
 
 #include <zkasio/locks/detail/lock_reports.hpp>
-#include <zkasio/recipe/one_shot_event.hpp>
+#include <zkasio/recipe/events.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
 #include <asio/dispatch.hpp>

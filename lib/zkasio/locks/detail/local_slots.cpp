@@ -1,7 +1,7 @@
 #include <zkasio/locks/detail/local_slots.hpp>
 
 #include <zkasio/error.hpp>
-#include <zkasio/recipe/one_shot_event.hpp>
+#include <zkasio/recipe/events.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
 #include <asio/dispatch.hpp>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <zkasio/clock.hpp>
-#include <zkasio/recipe/change_event.hpp>
+#include <zkasio/recipe/events.hpp>
 #include <zkasio/session.hpp>
 #include <zkasio/session_local.hpp>
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <zkasio/client_observer.hpp>
-#include <zkasio/locks/detail/acquire_request.hpp>
+#include <zkasio/locks/detail/lock_spec.hpp>
 #include <zkasio/locks/detail/queue/contender.hpp>
 #include <zkasio/locks/lock_claim.hpp>
 #include <zkasio/session.hpp>

@@ -2,8 +2,7 @@
 
 #include <zkasio/locks/directory_note.hpp>
 #include <zkasio/path.hpp>
-#include <zkasio/recipe/one_shot_event.hpp>
-#include <zkasio/recipe/sequence_suffix.hpp>
+#include <zkasio/recipe/events.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
 #include <asio/dispatch.hpp>

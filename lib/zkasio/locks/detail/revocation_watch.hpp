@@ -1,7 +1,7 @@
 #pragma once
 
 #include <zkasio/locks/lock_claim.hpp>
-#include <zkasio/recipe/one_shot_event.hpp>
+#include <zkasio/recipe/events.hpp>
 
 #include <asio/awaitable.hpp>
 

@@ -2,13 +2,12 @@
 
 #include <zkasio/coroutines/timeout.hpp>
 #include <zkasio/locks/detail/acquire.hpp>
-#include <zkasio/locks/detail/directory.hpp>
 #include <zkasio/locks/detail/fixed_node.hpp>
-#include <zkasio/locks/detail/fixed_node_claim.hpp>
 #include <zkasio/locks/detail/guards_in_the_way.hpp>
 #include <zkasio/locks/detail/local_slots.hpp>
 #include <zkasio/locks/detail/lock_reports.hpp>
-#include <zkasio/recipe/if_exists.hpp>
+#include <zkasio/locks/detail/lock_spec.hpp>
+#include <zkasio/recipe/certain.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
 #include <asio/steady_timer.hpp>

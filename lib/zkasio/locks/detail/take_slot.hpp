@@ -1,8 +1,8 @@
 #pragma once
 
 #include <zkasio/client.hpp>
-#include <zkasio/locks/acquire_options.hpp>
 #include <zkasio/locks/detail/slot_rest.hpp>
+#include <zkasio/locks/lock_options.hpp>
 #include <zkasio/locks/lockable.hpp>
 
 namespace zkasio::lock_detail {

@@ -2,8 +2,7 @@
 
 #include <zkasio/cache/cache.hpp>
 #include <zkasio/cache/children_cache.hpp>
-#include <zkasio/membership/group_observer.hpp>
-#include <zkasio/membership/group_options.hpp>
+#include <zkasio/membership/group.hpp>
 
 #include <optional>
 #include <string>

@@ -3,8 +3,7 @@
 #include <zkasio/asio_version.hpp>
 #include <zkasio/membership/persistent_node.hpp>
 #include <zkasio/operations.hpp>
-#include <zkasio/recipe/change_event.hpp>
-#include <zkasio/recipe/one_shot_event.hpp>
+#include <zkasio/recipe/events.hpp>
 
 #include <asio/awaitable.hpp>
 

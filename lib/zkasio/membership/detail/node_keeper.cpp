@@ -1,6 +1,7 @@
 #include <zkasio/membership/detail/node_keeper.hpp>
 
 #include <zkasio/coroutines/timeout.hpp>
+#include <zkasio/error.hpp>
 #include <zkasio/path.hpp>
 #include <zkasio/recipe/certain.hpp>
 #include <zkasio/recipe/reports.hpp>
@@ -13,6 +14,50 @@
 #include <utility>
 
 namespace zkasio::membership_detail {
+
+bool is_ours(const node_stat& seen, const node_facts& facts) noexcept {
+    if (is_ephemeral(facts.mode)) return seen.ephemeral_owner == facts.session_id;
+    return !seen.is_ephemeral() && (facts.outcome_unknown || seen.czxid == facts.created_by);
+}
+
+node_step next_step(const std::optional<node_stat>& seen, const node_facts& facts) {
+    if (!seen) return node_step::create;
+    const auto& former = facts.former_sessions;
+    if (seen->is_ephemeral() && std::find(former.begin(), former.end(), seen->ephemeral_owner) != former.end())
+        return node_step::remove;
+    const bool can_be_taken_over = !is_ephemeral(facts.mode) && !is_sequential(facts.mode);
+    if (!is_ours(*seen, facts) && (!can_be_taken_over || seen->is_ephemeral()))
+        return is_sequential(facts.mode) ? node_step::new_name : node_step::wait_until_gone;
+    return seen->czxid != facts.created_by || facts.has_new_data ? node_step::write_data : node_step::stay;
+}
+
+asio::awaitable<std::shared_ptr<node_claim>> node_claim::get(session on, std::shared_ptr<node_board> wanted_by) {
+    const auto make = []() -> std::shared_ptr<session_local> { return std::make_shared<node_claim>(); };
+    const auto claim =
+        std::static_pointer_cast<node_claim>(toolbox(on).local("persistent_node " + wanted_by->path(), make));
+    for (;;) {
+        const std::shared_ptr<node_board> holder = claim->holder_.lock();
+        if (!holder || holder == wanted_by) break;
+        const one_shot_event wish = wanted_by->next_wish();
+        if (wanted_by->leaving()) co_return nullptr;
+        if (!holder->leaving())
+            throw error(errc::invalid_argument, "persistent_node", wanted_by->path(),
+                        "another persistent_node, or membership of a group, of this client keeps this node");
+        if (!claim->released_) claim->released_.emplace(toolbox(on).make_one_shot_event());
+        const one_shot_event released = *claim->released_;
+        auto release = [&] { return released.wait(); };
+        co_await wish.run_until(release);
+    }
+    claim->holder_ = wanted_by;
+    co_return claim;
+}
+
+void node_claim::release(const node_board& by) noexcept {
+    if (holder_.lock().get() != &by) return;
+    holder_.reset();
+    if (released_) released_->fire();
+    released_.reset();
+}
 
 node_keeper::node_keeper(std::shared_ptr<node_board> board, persistent_node_options options)
     : board_(std::move(board)), options_(std::move(options)), room_("persistent_node", board_->path()) {

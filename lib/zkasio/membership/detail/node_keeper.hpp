@@ -5,11 +5,11 @@
 #include <zkasio/clock.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/membership/detail/node_board.hpp>
-#include <zkasio/membership/detail/node_claim.hpp>
-#include <zkasio/membership/detail/node_step.hpp>
 #include <zkasio/membership/persistent_node.hpp>
 #include <zkasio/recipe/room_to_stand.hpp>
 #include <zkasio/session.hpp>
+#include <zkasio/session_local.hpp>
+#include <zkasio/types.hpp>
 
 #include <asio/awaitable.hpp>
 
@@ -19,9 +19,51 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <vector>
 
+/// Decides what the keeper of a persistent_node does about the node that it sees at the path.
 namespace zkasio::membership_detail {
+
+enum class node_step {
+    create,      ///< there is no node
+    new_name,    ///< the name of our sequential node is taken
+    wait_until_gone,
+    remove,      ///< left behind by a session that this client has given up while no server was reachable
+    write_data,  ///< the node is ours, or can be taken over, and has other data than it should
+    stay,        ///< the node is as it should be
+};
+
+struct node_facts {
+    create_mode mode = create_mode::ephemeral;
+    std::int64_t session_id = 0;
+    std::int64_t created_by = 0;   ///< czxid of the node that this client has created, or written to; 0: none
+    bool outcome_unknown = false;  ///< a create of this client may have been applied
+    bool has_new_data = false;
+    std::vector<std::int64_t> former_sessions;  ///< in which this client has kept the node before
+};
+
+/// Whether `seen` is the node that this keeper keeps, and has to remove when it leaves.
+bool is_ours(const node_stat& seen, const node_facts& facts) noexcept;
+
+node_step next_step(const std::optional<node_stat>& seen, const node_facts& facts);
+
+/// Which persistent_node of a session keeps the node at a path. The node itself tells only the session: two of one
+/// session would each take the node for its own. On the client's strand.
+class node_claim : public session_local {
+public:
+    void session_over(std::error_code) noexcept override { holder_.reset(); }
+
+    /// *Completes when* no other persistent_node has the claim; waits for one that is leaving. If another one has the
+    /// claim, and `wanted_by` is to leave, completes with null.
+    /// *Fails with* errc::invalid_argument if another one has the claim, and is not leaving.
+    static asio::awaitable<std::shared_ptr<node_claim>> get(session on, std::shared_ptr<node_board> wanted_by);
+    void release(const node_board& by) noexcept;
+
+private:
+    std::weak_ptr<node_board> holder_;
+    std::optional<one_shot_event> released_;
+};
 
 /// Creates the node of a persistent_node, watches it, and removes it in the end. On the client's strand.
 class node_keeper {

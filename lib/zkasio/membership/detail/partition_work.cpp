@@ -1,6 +1,6 @@
 #include <zkasio/membership/detail/partition_work.hpp>
 
-#include <zkasio/cache/children_stream.hpp>
+#include <zkasio/cache/streams.hpp>
 #include <zkasio/coroutines/timeout.hpp>
 #include <zkasio/election/leader_election.hpp>
 #include <zkasio/error.hpp>

@@ -3,10 +3,9 @@
 #include <zkasio/asio_version.hpp>
 #include <zkasio/coroutines/task_scope.hpp>
 #include <zkasio/membership/detail/division.hpp>
-#include <zkasio/membership/detail/member_history.hpp>
 #include <zkasio/membership/detail/partition_table.hpp>
-#include <zkasio/membership/group_observer.hpp>
-#include <zkasio/recipe/one_shot_event.hpp>
+#include <zkasio/membership/group.hpp>
+#include <zkasio/recipe/events.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
 #include <asio/awaitable.hpp>

@@ -3,9 +3,9 @@
 #include <zkasio/queues/detail/claimer.hpp>
 
 #include <zkasio/error.hpp>
-#include <zkasio/queues/detail/puts.hpp>
 #include <zkasio/queues/detail/queue_spec.hpp>
-#include <zkasio/recipe/if_exists.hpp>
+#include <zkasio/queues/detail/queue_state.hpp>
+#include <zkasio/recipe/certain.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
 #include <algorithm>

@@ -1,13 +1,12 @@
-#include <zkasio/queues/detail/dead_items.hpp>
+#include <zkasio/queues/detail/queue_state.hpp>
 
 #include <zkasio/error.hpp>
+#include <zkasio/path.hpp>
 #include <zkasio/queues/detail/due_clock.hpp>
-#include <zkasio/queues/detail/item_names.hpp>
+#include <zkasio/queues/detail/item_layout.hpp>
 #include <zkasio/queues/detail/queue_spec.hpp>
 #include <zkasio/recipe/certain.hpp>
-#include <zkasio/recipe/if_exists.hpp>
 #include <zkasio/recipe/receipts.hpp>
-#include <zkasio/recipe/sequence_suffix.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <zkasio/clock.hpp>
-#include <zkasio/queues/detail/item_names.hpp>
+#include <zkasio/queues/detail/item_layout.hpp>
 #include <zkasio/recipe/receipts.hpp>
 #include <zkasio/session.hpp>
 

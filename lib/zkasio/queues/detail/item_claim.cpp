@@ -2,11 +2,11 @@
 
 #include <zkasio/error.hpp>
 #include <zkasio/queues/detail/claimer.hpp>
-#include <zkasio/queues/detail/item_names.hpp>
+#include <zkasio/queues/detail/item_layout.hpp>
 #include <zkasio/queues/detail/queue_spec.hpp>
 #include <zkasio/recipe/certain.hpp>
 #include <zkasio/recipe/errors.hpp>
-#include <zkasio/recipe/one_shot_event.hpp>
+#include <zkasio/recipe/events.hpp>
 #include <zkasio/recipe/reports.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 

@@ -3,7 +3,7 @@
 #include <zkasio/clock.hpp>
 #include <zkasio/locks/lock_claim.hpp>
 #include <zkasio/queues/detail/queue_spec.hpp>
-#include <zkasio/recipe/one_shot_event.hpp>
+#include <zkasio/recipe/events.hpp>
 #include <zkasio/recipe/receipts.hpp>
 #include <zkasio/session.hpp>
 #include <zkasio/structure_reports.hpp>

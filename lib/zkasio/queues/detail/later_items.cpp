@@ -2,7 +2,7 @@
 
 #include <zkasio/error.hpp>
 #include <zkasio/queues/detail/queue_spec.hpp>
-#include <zkasio/recipe/if_exists.hpp>
+#include <zkasio/recipe/certain.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
 #include <algorithm>

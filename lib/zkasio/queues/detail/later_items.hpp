@@ -1,6 +1,5 @@
 #pragma once
 
-#include <zkasio/queues/detail/batch_limit.hpp>
 #include <zkasio/queues/detail/due_clock.hpp>
 #include <zkasio/queues/detail/item_list.hpp>
 #include <zkasio/queues/detail/queue_spec.hpp>

@@ -1,10 +1,10 @@
-#include <zkasio/queues/detail/puts.hpp>
+#include <zkasio/queues/detail/queue_state.hpp>
 
 #include <zkasio/error.hpp>
 #include <zkasio/queues/detail/due_clock.hpp>
 #include <zkasio/queues/detail/queue_spec.hpp>
 #include <zkasio/recipe/errors.hpp>
-#include <zkasio/recipe/one_shot_event.hpp>
+#include <zkasio/recipe/events.hpp>
 #include <zkasio/recipe/receipts.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/session_local.hpp>

@@ -3,9 +3,8 @@
 #include <zkasio/create_options.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/path.hpp>
-#include <zkasio/queues/detail/item_names.hpp>
-#include <zkasio/queues/detail/item_payload.hpp>
-#include <zkasio/queues/work_queue_options.hpp>
+#include <zkasio/queues/detail/item_layout.hpp>
+#include <zkasio/queues/work_queue.hpp>
 #include <zkasio/session.hpp>
 #include <zkasio/types.hpp>
 

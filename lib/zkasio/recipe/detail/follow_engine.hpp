@@ -2,8 +2,8 @@
 
 #include <zkasio/back_off.hpp>
 #include <zkasio/client.hpp>
-#include <zkasio/recipe/one_shot_event.hpp>
 #include <zkasio/recipe/detail/follow_rules.hpp>
+#include <zkasio/recipe/events.hpp>
 #include <zkasio/recipe/node_feed.hpp>
 #include <zkasio/recipe/node_follower.hpp>
 #include <zkasio/recipe/toolbox.hpp>

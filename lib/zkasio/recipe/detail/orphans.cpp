@@ -3,8 +3,7 @@
 #include <zkasio/back_off.hpp>
 #include <zkasio/path.hpp>
 #include <zkasio/recipe/certain.hpp>
-#include <zkasio/recipe/if_exists.hpp>
-#include <zkasio/recipe/one_shot_event.hpp>
+#include <zkasio/recipe/events.hpp>
 #include <zkasio/recipe/pending.hpp>
 #include <zkasio/recipe/reports.hpp>
 #include <zkasio/recipe/toolbox.hpp>

@@ -2,7 +2,7 @@
 
 #include <zkasio/acl.hpp>
 #include <zkasio/asio_version.hpp>
-#include <zkasio/recipe/one_shot_event.hpp>
+#include <zkasio/recipe/events.hpp>
 #include <zkasio/session.hpp>
 #include <zkasio/session_local.hpp>
 

@@ -2,9 +2,9 @@
 
 #include <zkasio/client_observer.hpp>
 #include <zkasio/clock.hpp>
-#include <zkasio/locks/detail/acquire_request.hpp>
 #include <zkasio/locks/detail/cohort/cohort_place.hpp>
 #include <zkasio/locks/detail/cohort/tenure_rules.hpp>
+#include <zkasio/locks/detail/lock_spec.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/session.hpp>
 #include <zkasio/session_local.hpp>

@@ -1,10 +1,10 @@
 #pragma once
 
 #include <zkasio/client_observer.hpp>
-#include <zkasio/locks/detail/acquire_request.hpp>
+#include <zkasio/locks/detail/lock_spec.hpp>
 #include <zkasio/locks/detail/queue/queue_names.hpp>
 #include <zkasio/locks/detail/running_bodies.hpp>
-#include <zkasio/recipe/one_shot_event.hpp>
+#include <zkasio/recipe/events.hpp>
 #include <zkasio/recipe/pending.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/session.hpp>

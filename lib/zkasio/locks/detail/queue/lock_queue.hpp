@@ -1,14 +1,12 @@
 #pragma once
 
-#include <zkasio/locks/detail/acquire_request.hpp>
+#include <zkasio/locks/detail/lock_spec.hpp>
 #include <zkasio/locks/detail/queue/contender.hpp>
 #include <zkasio/locks/detail/queue/followed_nodes.hpp>
 #include <zkasio/locks/detail/queue/next_step.hpp>
 #include <zkasio/locks/detail/queue/node_creation.hpp>
 #include <zkasio/locks/detail/queue/position_reports.hpp>
-#include <zkasio/locks/detail/queue/queue_listing.hpp>
 #include <zkasio/locks/detail/queue/queue_order.hpp>
-#include <zkasio/locks/detail/reader_node.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/session.hpp>
 #include <zkasio/session_local.hpp>

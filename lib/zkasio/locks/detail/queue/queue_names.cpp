@@ -2,7 +2,7 @@
 
 #include <zkasio/error.hpp>
 #include <zkasio/operations.hpp>
-#include <zkasio/recipe/sequence_suffix.hpp>
+#include <zkasio/path.hpp>
 
 #include <algorithm>
 

@@ -1,7 +1,8 @@
-#include <zkasio/recipe/one_shot_event.hpp>
+#include <zkasio/recipe/events.hpp>
 
 #include <zkasio/detail/client/await.hpp>
 #include <zkasio/error.hpp>
+#include <zkasio/recipe/toolbox.hpp>
 
 #include <asio/post.hpp>
 #include <asio/use_awaitable.hpp>
@@ -64,5 +65,11 @@ asio::awaitable<void> wait_as(one_shot_event event, std::string operation, std::
 }
 
 asio::awaitable<void> yield_turn() { co_await asio::post(asio::use_awaitable); }
+
+one_shot_event change_event::next() {
+    const std::lock_guard lock(mutex_);
+    if (!next_) next_.emplace(toolbox(events_).make_one_shot_event());
+    return *next_;
+}
 
 }  // namespace zkasio

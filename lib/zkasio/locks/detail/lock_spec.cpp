@@ -1,4 +1,4 @@
-#include <zkasio/locks/detail/directory.hpp>
+#include <zkasio/locks/detail/lock_spec.hpp>
 
 #include <zkasio/path.hpp>
 #include <zkasio/recipe/certain.hpp>

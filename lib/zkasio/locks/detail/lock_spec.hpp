@@ -1,19 +1,40 @@
 #pragma once
 
+#include <zkasio/client.hpp>
+#include <zkasio/clock.hpp>
 #include <zkasio/create_options.hpp>
 #include <zkasio/lock_kind.hpp>
-#include <zkasio/locks/acquire_options.hpp>
-#include <zkasio/locks/detail/cohort/place_user.hpp>
 #include <zkasio/locks/detail/queue/queue_names.hpp>
+#include <zkasio/locks/lock_options.hpp>
 #include <zkasio/locks/lockable.hpp>
+#include <zkasio/session.hpp>
+
+#include <asio/awaitable.hpp>
 
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace zkasio::lock_detail {
+
+/// Told of a contender that serves others, see acquire_request::user.
+class place_user {
+public:
+    virtual ~place_user() = default;
+    /// The acquire is decided: ask queue_claim::granted(). On the strand, in a turn of its own.
+    virtual void decided() noexcept = 0;
+    /// Another client or an operator has asked for the lock back. On the strand.
+    virtual void asked_back() noexcept = 0;
+    /// A try_acquire() of this session was refused because of the contender, an owner. On the strand, in a turn of its
+    /// own.
+    virtual void tried() noexcept = 0;
+    /// Since when one guard has had the lock of the contender, an owner, if no body runs under that guard. On the
+    /// strand.
+    virtual std::optional<boot_clock::time_point> idle_guard_since() const noexcept = 0;
+};
 
 /// A lock: the directory of its queue, and the form of our contenders' nodes in it. Shared by all acquires through one
 /// lock object. Constant data is built here once and not for each contender.
@@ -77,5 +98,15 @@ struct acquire_request {
     /// Told once the acquire is decided.
     std::weak_ptr<place_user> user;
 };
+
+/// Throws errc::invalid_path when `path` cannot be the directory of a lock of this client.
+void check_directory(std::string_view recipe, const client& zk, const std::string& path);
+
+/// Creates a recipe's directory, and its missing ancestors, as containers, which the server removes when they have been
+/// unused for a while. To be called when a create has found no parent; the caller then repeats that create. So a
+/// directory that another client has created is no error, nor is an unknown outcome.
+/// @param stays the directory and its missing ancestors are persistent.
+asio::awaitable<void> make_directory(session on, std::string path, acl entries, bool stays = false);
+asio::awaitable<void> make_directory(session on, lock_spec_ptr of);
 
 }  // namespace zkasio::lock_detail
