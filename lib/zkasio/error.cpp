@@ -243,19 +243,13 @@ void rethrow_as(std::string_view operation, std::string_view path) {
     try {
         throw;
     } catch (const error& e) {
-        throw error(e.code(), operation, path);
+        const bool is_about_all = e.path().empty() || e.code() == condition::cancelled ||
+                                  e.code() == condition::session_ended || e.code() == errc::not_connected ||
+                                  e.code() == errc::timed_out;
+        throw e.renamed(operation, is_about_all ? path : std::string_view(e.path()));
     } catch (const std::system_error& e) {
         if (e.code() != condition::cancelled) throw;
         throw error(e.code(), operation, path);
-    }
-}
-
-void rethrow_step_as(std::string_view operation, std::string_view path) {
-    try {
-        throw;
-    } catch (const error& e) {
-        if (!e.path().empty() && e.path() != path) throw;
-        throw e.renamed(operation, path);
     }
 }
 

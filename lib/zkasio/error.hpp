@@ -147,14 +147,12 @@ ZKASIO_EXPORT error with_outcome_unknown(const error& e, std::string_view hint);
 /// @param body null: the body has ended without an exception.
 [[noreturn]] ZKASIO_EXPORT void throw_with_body_failure(error e, std::exception_ptr body);
 
-/// In a catch block around a wait that knows neither the waiting operation nor its path: throws an error with the same
-/// code, with `operation` and `path`. So it does for the cancellation of a timer, which is a plain std::system_error.
+/// In a catch block of an `operation` on `path` that consists of requests, waits and pauses of other names: throws the
+/// same error, with its hint and its outcome_unknown(), under the name of this operation. What is about the whole (the
+/// end of the session or of the client, no connection, a time limit, a cancellation) gets `path`; other errors keep the
+/// path of the node that is concerned. So does the cancellation of a timer, which is a plain std::system_error. Other
+/// exceptions are rethrown unchanged.
 [[noreturn]] ZKASIO_EXPORT void rethrow_as(std::string_view operation, std::string_view path);
-
-/// In a catch block of an operation on `path` that consists of several operations: throws the same error, with its hint
-/// and its outcome_unknown(), under the name of this operation. An error without a path gets this one; an error with
-/// another path is rethrown unchanged.
-[[noreturn]] ZKASIO_EXPORT void rethrow_step_as(std::string_view operation, std::string_view path);
 
 }  // namespace zkasio
 

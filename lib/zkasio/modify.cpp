@@ -111,7 +111,7 @@ public:
             } catch (const error& e) {
                 failed = e.code();
                 const bool may_go_on = failed == zk_errc::no_node || (with_ && failed == errc::session_expired);
-                if (!may_go_on) rethrow_step_as("modify", path_);
+                if (!may_go_on) rethrow_as("modify", path_);
             }
             if (failed == zk_errc::no_node) co_return std::nullopt;
             with_.reset();
@@ -123,7 +123,7 @@ public:
             if (with_) co_return co_await write_once(std::move(text), version);
             co_return co_await write_plainly(on_, path_, std::move(text), version, how_.create_with());
         } catch (const error&) {
-            rethrow_step_as("modify", path_);
+            rethrow_as("modify", path_);
         }
     }
 

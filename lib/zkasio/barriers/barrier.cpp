@@ -66,7 +66,7 @@ asio::awaitable<bool> open_gate(client zk, std::string path) {
 }
 
 asio::awaitable<bool> is_closed(client zk, std::string path) {
-    const std::optional<node_stat> there = co_await requests_as("is_set", path, zk.exists(path));
+    const std::optional<node_stat> there = co_await errors_as("is_set", path, zk.exists(path));
     co_return there.has_value();
 }
 
@@ -91,7 +91,7 @@ asio::awaitable<void> until_open(client zk, std::string path) {
     try {
         co_await until_removed(std::move(zk), path);
     } catch (const error&) {
-        rethrow_step_as("wait", path);
+        rethrow_as("wait", path);
     }
     co_await yield_turn();
 }

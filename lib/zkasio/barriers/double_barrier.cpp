@@ -96,7 +96,7 @@ private:
         if (e.code() == condition::cancelled) throw error(asio::error::operation_aborted, "enter", path);
         if (e.code() == condition::session_ended || e.code() == errc::not_connected)
             throw error(e.code(), "enter", path, e.hint());
-        rethrow_request_as("enter", path);
+        rethrow_as("enter", path);
     } catch (const std::system_error& e) {
         if (e.code() != condition::cancelled) throw;
         throw error(asio::error::operation_aborted, "enter", path);

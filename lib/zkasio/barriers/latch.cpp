@@ -112,13 +112,13 @@ latch::latch(client zk, std::string path, std::size_t count, barrier_options opt
 }
 
 asio::awaitable<std::size_t> latch::count_down(std::string id) const {
-    return requests_as("count_down", path_, report(zk_, path_, std::move(id), count_, options_.acl()));
+    return errors_as("count_down", path_, report(zk_, path_, std::move(id), count_, options_.acl()));
 }
 asio::awaitable<std::size_t> latch::remaining() const {
-    return requests_as("remaining", path_, missing_reports(zk_, path_, count_));
+    return errors_as("remaining", path_, missing_reports(zk_, path_, count_));
 }
 asio::awaitable<void> latch::wait() const {
-    return requests_as("wait", path_, until_none_missing(zk_, path_, count_, options_.acl()));
+    return errors_as("wait", path_, until_none_missing(zk_, path_, count_, options_.acl()));
 }
 
 }  // namespace zkasio

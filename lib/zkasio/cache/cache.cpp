@@ -3,6 +3,7 @@
 #include <zkasio/cache/detail/cache_engine.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/path.hpp>
+#include <zkasio/recipe/errors.hpp>
 #include <zkasio/recipe/events.hpp>
 
 #include <utility>
@@ -23,7 +24,7 @@ cache::cache(const client& zk, std::string path, tree_scope scope, common_option
         engine_ =
             std::make_shared<cache_engine>(zk, path_, std::move(scope), options.reads_at_a_time, std::move(board));
     } catch (const error&) {
-        rethrow_step_as("cache", path_);
+        rethrow_as("cache", path_);
     }
     auto stop = [open = zk.keep_open(), engine = engine_](const void*) { engine->stop(); };
     open_ = std::shared_ptr<const void>(engine_.get(), std::move(stop));
@@ -46,7 +47,7 @@ asio::awaitable<void> until_ready(engine_ptr engine) {
 
 asio::awaitable<void> closed(engine_ptr engine) {
     require_valid(engine)->stop();
-    co_await wait_as(engine->stopped(), "close", engine->board()->path());
+    co_await errors_as("close", engine->board()->path(), engine->stopped().wait());
 }
 
 }  // namespace

@@ -52,7 +52,7 @@ node_follower follower_of(const client& zk, const std::string& name, const std::
     try {
         return {zk, path, what};
     } catch (const error&) {
-        rethrow_step_as(name, path);
+        rethrow_as(name, path);
     }
 }
 

@@ -109,7 +109,7 @@ asio::awaitable<bool> create_number(state_ptr s, std::int64_t number) {
     how.acl(what->options.acl()).parents(missing_parents::create_persistent);
     asio::awaitable<std::optional<created>> creating =
         s->zk.create_unless_exists(what->path, what->options.format().print()(number), how);
-    const std::optional<created> made = co_await requests_as("initialize", what->path, std::move(creating));
+    const std::optional<created> made = co_await errors_as("initialize", what->path, std::move(creating));
     co_return made.has_value();
 }
 

@@ -154,7 +154,7 @@ asio::awaitable<void> fetch(allocator_ptr s) {
     std::optional<allocator_state::block> arrived;
     std::exception_ptr failure;
     try {
-        arrived = co_await requests_as("next", s->path, next_block(s));
+        arrived = co_await errors_as("next", s->path, next_block(s));
     } catch (...) {
         failure = std::current_exception();
     }
@@ -187,7 +187,7 @@ std::optional<std::uint64_t> take(const allocator_ptr& s, std::string_view opera
     try {
         if (low) toolbox(s->zk).run_in_background(fetch(s));
     } catch (const error&) {  // the client was moved from
-        rethrow_step_as(operation, s->path);
+        rethrow_as(operation, s->path);
     }
     return id;
 }
@@ -229,7 +229,7 @@ const std::string& id_allocator::path() const { return allocator_of(state_, "pat
 
 asio::awaitable<std::int32_t> next_number(client zk, std::string path) {
     asio::awaitable<std::int32_t> counting = number_of(std::move(zk), path);
-    return requests_as("next_number", std::move(path), std::move(counting));
+    return errors_as("next_number", std::move(path), std::move(counting));
 }
 
 }  // namespace zkasio

@@ -143,7 +143,7 @@ provider::provider(const client& zk, const std::string& base, const std::string&
     try {
         work_ = std::make_unique<provider_work>(zk, path_, state_);
     } catch (const error&) {
-        rethrow_step_as("provider", path_);
+        rethrow_as("provider", path_);
     }
 }
 

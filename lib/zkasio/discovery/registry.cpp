@@ -50,7 +50,7 @@ asio::awaitable<void> announcement::update(service_instance is) const {
     } catch (...) {
         return refused_announcement(std::current_exception());
     }
-    return requests_as("update", path_, is_->node.set_data(std::move(data)));
+    return errors_as("update", path_, is_->node.set_data(std::move(data)));
 }
 
 asio::awaitable<void> announcement::withdraw() const { return is_ ? is_->node.leave() : nothing_announced(); }
@@ -182,7 +182,7 @@ asio::awaitable<std::optional<service_instance>> found(client zk, std::string ba
     try {
         if (node) is = service_instance::from_json(node->data);
     } catch (const error&) {
-        rethrow_step_as("instance", path);
+        rethrow_as("instance", path);
     }
     co_return is;
 }
@@ -195,17 +195,17 @@ registry::registry(client zk, std::string base, registry_options options)
 }
 
 asio::awaitable<announcement> registry::announce(service_instance is, predecessor before) const {
-    return requests_as("announce", base_, announced(zk_, base_, options_, std::move(is), before));
+    return errors_as("announce", base_, announced(zk_, base_, options_, std::move(is), before));
 }
 
 asio::awaitable<std::vector<std::string>> registry::names() const {
-    return requests_as("names", base_, service_names(zk_, base_));
+    return errors_as("names", base_, service_names(zk_, base_));
 }
 asio::awaitable<service_view> registry::instances(std::string name) const {
-    return requests_as("instances", base_, listed(zk_, base_, std::move(name)));
+    return errors_as("instances", base_, listed(zk_, base_, std::move(name)));
 }
 asio::awaitable<std::optional<service_instance>> registry::instance(std::string name, std::string id) const {
-    return requests_as("instance", base_, found(zk_, base_, std::move(name), std::move(id)));
+    return errors_as("instance", base_, found(zk_, base_, std::move(name), std::move(id)));
 }
 
 }  // namespace zkasio

@@ -115,7 +115,7 @@ asio::awaitable<candidate_status> next_of(candidacy_ptr state) {
 
 asio::awaitable<void> until_resigned(term_ptr term, std::string path) {
     if (!term) co_return;
-    co_await wait_as(term->gone, "step_down", std::move(path));
+    co_await errors_as("step_down", std::move(path), term->gone.wait());
     if (term->not_resigned) std::rethrow_exception(term->not_resigned);
 }
 
@@ -154,7 +154,7 @@ candidate::candidate(client zk, std::string path, leader_election_options option
         state_ = std::make_shared<candidacy>(zk, path_);
         owner_ = std::make_shared<candidacy_owner>(zk, state_, election);
     } catch (const error&) {
-        rethrow_step_as("candidate", path_);
+        rethrow_as("candidate", path_);
     }
 }
 

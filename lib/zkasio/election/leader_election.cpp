@@ -81,7 +81,7 @@ asio::awaitable<void> proclaimed(claim_ptr claim, bool resigned, std::string dat
 
 asio::awaitable<void> leadership::proclaim(bytes data) const {
     const bool resigned = guard_.reason() == loss_reason::released;
-    return requests_as("proclaim", guard_.path(), proclaimed(guard_.claim(), resigned, std::move(data).take()));
+    return errors_as("proclaim", guard_.path(), proclaimed(guard_.claim(), resigned, std::move(data).take()));
 }
 
 lead_options& lead_options::minimum_tenure(any_duration t) {
@@ -134,7 +134,7 @@ std::optional<leadership> as_leadership(std::optional<lock_guard> guard) {
         if (e.code() == errc::would_deadlock)
             throw error(e.code(), operation, path,
                         "the work under a leadership stands in the same election again: it leads already");
-        rethrow_request_as(operation, path);
+        rethrow_as(operation, path);
     }
 }
 
@@ -194,7 +194,7 @@ leader_observer leader_election::observe() const {
 }
 
 asio::awaitable<std::vector<contender_info>> leader_election::candidates() const {
-    return requests_as("candidates", path(), queue_.contenders());
+    return errors_as("candidates", path(), queue_.contenders());
 }
 
 // ------------------------------------------------------------------------------------------------------------ lead
@@ -258,7 +258,7 @@ asio::awaitable<term_end> serve(leadership& leader, const lead_body& body, lead_
 
 // Gives the leadership up before lead() stands again.
 asio::awaitable<void> resign(leadership& leader, std::string path) {
-    return requests_as("lead", std::move(path), leader.resign());
+    return errors_as("lead", std::move(path), leader.resign());
 }
 
 // @param untold whether the body that ran last has left the outcome of a write unknown, and the caller was not told.

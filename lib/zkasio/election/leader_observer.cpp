@@ -280,7 +280,7 @@ asio::awaitable<leader_view> leader_observer::state::next(std::shared_ptr<state>
         if (!self->events) self->events.emplace(self->zk.events());
         co_await with_task_scope(race);
     } catch (const error&) {
-        rethrow_step_as("observe", self->path);
+        rethrow_as("observe", self->path);
     }
     // A view from before the connection was lost must not be told again: the next call reads the leader again.
     if (found->state == leader_state::unknown) self->seen.reset();

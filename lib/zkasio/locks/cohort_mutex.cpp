@@ -9,6 +9,7 @@
 #include <zkasio/locks/lock_guard.hpp>
 #include <zkasio/locks/lock_options.hpp>
 #include <zkasio/locks/lockable.hpp>
+#include <zkasio/recipe/errors.hpp>
 #include <zkasio/recipe/events.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
@@ -65,7 +66,7 @@ asio::awaitable<std::shared_ptr<cohort>> find_cohort(client zk, cohort_spec_ptr 
         *to = cohort::of(on, spec);
         done.fire();
     });
-    co_await wait_as(done, "acquire", path);
+    co_await errors_as("acquire", path, done.wait());
     co_return *to;
 }
 

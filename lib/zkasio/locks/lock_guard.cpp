@@ -246,7 +246,7 @@ asio::awaitable<void> run_with_margin(const claim_ptr& claim, const plain_body& 
     try {
         std::rethrow_exception(failed);
     } catch (const std::system_error&) {
-        rethrow_request_as(operation, claim->paths().front());
+        rethrow_as(operation, claim->paths().front());
     }
 }
 

@@ -168,7 +168,7 @@ std::vector<contender_info> lock_listing::holders() const {
 }
 
 asio::awaitable<lock_listing> list_lock(client zk, std::string path) {
-    return requests_as("list_lock", path, read_directory(std::move(zk), path));
+    return errors_as("list_lock", path, read_directory(std::move(zk), path));
 }
 
 }  // namespace zkasio

@@ -51,7 +51,7 @@ asio::awaitable<lock_guard> require_in_time(client zk, std::string path,
     try {
         guard = co_await std::move(acquiring);
     } catch (const error&) {
-        rethrow_step_as("with_lock", path);
+        rethrow_as("with_lock", path);
     }
     if (!guard)
         throw error(errc::timed_out, "with_lock", path,

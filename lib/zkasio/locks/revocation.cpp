@@ -70,7 +70,7 @@ asio::awaitable<void> revoke(client zk, std::string path, holder_data data) {
             if (!written) co_await pauses.pause("revoke", path);
         }
     } catch (const error& e) {
-        if (e.code() != zk_errc::no_node) rethrow_request_as("revoke", path);
+        if (e.code() != zk_errc::no_node) rethrow_as("revoke", path);
         gone = e.code();
     }
 }

@@ -288,7 +288,7 @@ asio::awaitable<std::optional<permit_nodes>> acquire_permits(client zk, std::str
         }
         if (nodes || when_contended == if_contended::give_up) co_return nodes;
         inner.reset();
-        if (bodies) co_await wait_as(*bodies, "acquire", path);
+        if (bodies) co_await errors_as("acquire", path, bodies->wait());
     }
 }
 
@@ -374,11 +374,11 @@ asio::awaitable<std::vector<contender_info>> all_that(client zk, std::string dir
 }  // namespace
 
 asio::awaitable<std::vector<contender_info>> semaphore::holders() const {
-    return requests_as("holders", path_, all_that(zk_, join_path(path_, "leases"), permit_names(path_), true));
+    return errors_as("holders", path_, all_that(zk_, join_path(path_, "leases"), permit_names(path_), true));
 }
 
 asio::awaitable<std::vector<contender_info>> semaphore::waiting() const {
-    return requests_as("waiting", path_, all_that(zk_, join_path(path_, "locks"), lock_names(path_), false));
+    return errors_as("waiting", path_, all_that(zk_, join_path(path_, "locks"), lock_names(path_), false));
 }
 
 }  // namespace zkasio

@@ -54,7 +54,7 @@ lock_attempt unfair_mutex::attempts(acquire_options how) const {
 }
 
 asio::awaitable<std::optional<contender_info>> unfair_mutex::holder() const {
-    return requests_as("holder", path(), holder_of(on(), path()));
+    return errors_as("holder", path(), holder_of(on(), path()));
 }
 
 }  // namespace zkasio

@@ -214,14 +214,14 @@ asio::awaitable<group_membership> joined(client zk, std::string path, group_opti
         co_await node.created();
         co_return group_membership(std::move(id), has_data, std::move(node));
     } catch (const std::system_error&) {
-        rethrow_request_as("join", path);
+        rethrow_as("join", path);
     }
 }
 
 asio::awaitable<group_view> members_of(client zk, std::string path, group_names names) {
     check_there(path, "members");
     const group_observer observer(zk, path, names);
-    co_await requests_as("members", path, observer.ready());
+    co_await errors_as("members", path, observer.ready());
     group_view view = observer.members();
     if (!view.readable) throw error(zk_errc::no_auth, "members", path,
                                      "the ACL of the directory does not allow it to this client: see get_acl()");

@@ -125,7 +125,7 @@ board_ptr checked_board(const client& zk, std::string path, bytes data, const pe
     try {
         return std::make_shared<node_board>(zk, path, std::move(data).take(), largest);
     } catch (const error&) {
-        rethrow_step_as("persistent_node", path);
+        rethrow_as("persistent_node", path);
     }
 }
 

@@ -26,13 +26,13 @@ void require(const item_claim_ptr& claim, const char* operation) {
 asio::awaitable<void> finish(item_claim_ptr claim, transaction also) {
     require(claim, "done");
     const std::string& path = claim->paths().front();
-    co_await requests_as("done", path, item_claim::finish(claim, std::move(also), "done"));
+    co_await errors_as("done", path, item_claim::finish(claim, std::move(also), "done"));
 }
 
 asio::awaitable<void> bury(item_claim_ptr claim, std::string reason) {
     require(claim, "reject");
     const std::string& path = claim->paths().front();
-    co_await requests_as("reject", path, item_claim::reject(claim, std::move(reason)));
+    co_await errors_as("reject", path, item_claim::reject(claim, std::move(reason)));
 }
 
 asio::awaitable<void> after_pause(std::chrono::milliseconds pause) {

@@ -113,7 +113,7 @@ std::shared_ptr<claimer> claimer_of(const state_ptr& s, const session& on) {
 asio::awaitable<void> create_queue(state_ptr s) {
     const spec_ptr what = queue_of(s, "create")->what;
     const session on = co_await toolbox(s->zk).current_session("create", what->path);
-    co_await requests_as("create", what->path, create_directories(on.patient(), what));
+    co_await errors_as("create", what->path, create_directories(on.patient(), what));
 }
 
 asio::awaitable<void> put_in_some_session(state_ptr s, std::vector<bytes> items, put_options how) {
@@ -123,7 +123,7 @@ asio::awaitable<void> put_in_some_session(state_ptr s, std::vector<bytes> items,
         try {
             co_return co_await put_together(on.patient(), s->what, items, how);
         } catch (const error& e) {
-            if (!is_for_next_session(e)) rethrow_request_as("put", s->what->path);
+            if (!is_for_next_session(e)) rethrow_as("put", s->what->path);
         }
     }
 }
@@ -133,7 +133,7 @@ std::string prefix_of_items(const queue_spec& what, const put_options& how, std:
     try {
         return what.names.prefix(how);
     } catch (const error&) {
-        rethrow_step_as(operation, what.path);
+        rethrow_as(operation, what.path);
     }
 }
 
@@ -185,7 +185,7 @@ asio::awaitable<void> served(state_ptr s, session on, awaited_item_ptr mine, std
     asio::dispatch(on.get_executor(), [s, on, mine] { claimer_of(s, on)->enter(mine); });
     std::optional<error> failed;
     try {
-        co_await wait_as(mine->done(), operation, s->what->path);
+        co_await errors_as(operation, s->what->path, mine->done().wait());
     } catch (const error& e) {
         failed.emplace(e);
     }
@@ -224,7 +224,7 @@ asio::awaitable<item_claim_ptr> next_claim(state_ptr s, std::string operation) {
             if (e.code() == errc::session_expired)
                 on.reset();
             else if (e.code() != errc::lock_lost)
-                rethrow_request_as(operation, path);
+                rethrow_as(operation, path);
         }
     }
 }
@@ -245,7 +245,7 @@ asio::awaitable<std::optional<std::string>> take_item(state_ptr s, when_empty ho
             if (e.code() == errc::session_expired && !may_be_removed)
                 on.reset();
             else if (e.code() != errc::lock_lost)
-                rethrow_request_as("take", path);
+                rethrow_as("take", path);
         }
     }
 }
@@ -260,14 +260,14 @@ asio::awaitable<work_queue_info> count(state_ptr s) {
     const session on = co_await toolbox(s->zk).current_session("info", what->path);
     asio::dispatch(on.get_executor(), [s, on] { claimer_of(s, on); });
     asio::awaitable<work_queue_info> counting = count_items(on.patient(), what);
-    co_return co_await requests_as("info", what->path, std::move(counting));
+    co_return co_await errors_as("info", what->path, std::move(counting));
 }
 
 asio::awaitable<std::vector<dead_item>> all_dead(state_ptr s) {
     const spec_ptr what = queue_of(s, "dead")->what;
     const session on = co_await toolbox(s->zk).current_session("dead", what->path);
     asio::awaitable<std::vector<dead_item>> listing = list_dead(on.patient(), what);
-    co_return co_await requests_as("dead", what->path, std::move(listing));
+    co_return co_await errors_as("dead", what->path, std::move(listing));
 }
 
 asio::awaitable<bool> revive_in_some_session(state_ptr s, std::string name) {
@@ -278,7 +278,7 @@ asio::awaitable<bool> revive_in_some_session(state_ptr s, std::string name) {
         try {
             co_return co_await revive_item(on.patient(), what, name);
         } catch (const error& e) {
-            if (!is_for_next_session(e)) rethrow_request_as("revive", what->path);
+            if (!is_for_next_session(e)) rethrow_as("revive", what->path);
         }
     }
 }

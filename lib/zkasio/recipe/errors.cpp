@@ -45,20 +45,6 @@ void rethrow_end_of_loop(const std::exception_ptr& why, std::string_view operati
     }
 }
 
-void rethrow_request_as(std::string_view operation, std::string_view path) {
-    try {
-        throw;
-    } catch (const error& e) {
-        const bool is_about_all = e.path().empty() || e.code() == condition::cancelled ||
-                                  e.code() == condition::session_ended || e.code() == errc::not_connected ||
-                                  e.code() == errc::timed_out;
-        throw e.renamed(operation, is_about_all ? path : std::string_view(e.path()));
-    } catch (const std::system_error& e) {  // a pause was cancelled
-        if (e.code() != condition::cancelled) throw;
-        throw error(e.code(), operation, path);
-    }
-}
-
 void rethrow_with_write_of_body(std::string_view operation, std::string_view path) {
     constexpr std::string_view why = "a write of the body was under way";
     try {

@@ -37,19 +37,14 @@ ZKASIO_EXPORT bool is_for_next_session(const error& failed) noexcept;
 [[noreturn]] ZKASIO_EXPORT void rethrow_end_of_loop(const std::exception_ptr& why, std::string_view operation,
                                                     std::string_view path, bool outcome_unknown = false);
 
-/// In a catch block of a caller's `operation` on `path` that consists of requests and waits of other names: throws the
-/// same error under the caller's operation. What is about the whole (the end of the session or of the client, no
-/// connection, a cancellation) gets `path`; other errors keep theirs: the node that is concerned. For writers of
-/// recipes.
-[[noreturn]] ZKASIO_EXPORT void rethrow_request_as(std::string_view operation, std::string_view path);
-
-/// Awaits `steps`, with rethrow_request_as(). For writers of recipes.
+/// Awaits `steps` of an `operation` on `path`; their errors are thrown by rethrow_as(). Where a coroutine's frame counts,
+/// a catch block does the same without another one. For writers of recipes.
 template <class T>
-asio::awaitable<T> requests_as(std::string operation, std::string path, asio::awaitable<T> steps) {
+asio::awaitable<T> errors_as(std::string operation, std::string path, asio::awaitable<T> steps) {
     try {
         co_return co_await std::move(steps);
     } catch (const std::system_error&) {
-        rethrow_request_as(operation, path);
+        rethrow_as(operation, path);
     }
 }
 

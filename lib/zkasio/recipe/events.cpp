@@ -56,14 +56,6 @@ asio::awaitable<bool> one_shot_event::run_body(std::function<asio::awaitable<voi
     co_return !aborted;
 }
 
-asio::awaitable<void> wait_as(one_shot_event event, std::string operation, std::string path) {
-    try {
-        co_await event.wait();
-    } catch (...) {
-        rethrow_as(operation, path);
-    }
-}
-
 asio::awaitable<void> yield_turn() { co_await asio::post(asio::use_awaitable); }
 
 one_shot_event change_event::next() {

@@ -1,5 +1,6 @@
 #include <zkasio/recipe/local_turn.hpp>
 
+#include <zkasio/recipe/errors.hpp>
 #include <zkasio/recipe/events.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/session_local.hpp>
@@ -101,7 +102,7 @@ void local_turn::let_all_go() const noexcept {
 }
 
 asio::awaitable<bool> local_turn::until_come(std::shared_ptr<state> s, std::string operation, std::string path) {
-    co_await wait_as(s->come, std::move(operation), std::move(path));
+    co_await errors_as(std::move(operation), std::move(path), s->come.wait());
     co_return s->has_waited;
 }
 

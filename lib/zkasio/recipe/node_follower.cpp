@@ -3,6 +3,7 @@
 #include <zkasio/error.hpp>
 #include <zkasio/path.hpp>
 #include <zkasio/recipe/detail/follow_engine.hpp>
+#include <zkasio/recipe/errors.hpp>
 #include <zkasio/recipe/events.hpp>
 
 #include <asio/error.hpp>
@@ -44,7 +45,7 @@ private:
 
 asio::awaitable<node_report> next_report(engine_of_follower engine, std::optional<node_mark> known) {
     asking asked(require_valid(engine), std::move(known));
-    co_await wait_as(asked.is_told(), "next", engine->path());
+    co_await errors_as("next", engine->path(), asked.is_told().wait());
     node_report report = asked.take();
     if (report.mark.code == asio::error::operation_aborted)
         throw error(report.mark.code, "next", engine->path(), "another one has asked meanwhile");
@@ -53,7 +54,7 @@ asio::awaitable<node_report> next_report(engine_of_follower engine, std::optiona
 
 asio::awaitable<void> follower_closed(engine_of_follower engine) {
     require_valid(engine)->stop();
-    co_await wait_as(engine->stopped(), "close", engine->path());
+    co_await errors_as("close", engine->path(), engine->stopped().wait());
 }
 
 }  // namespace
@@ -66,7 +67,7 @@ node_follower::node_follower(const client& zk, std::string path, node_read what)
         engine_ = std::make_shared<detail::follow_engine>(zk, path, what);
         engine_->begin(zk);
     } catch (const error&) {
-        rethrow_step_as("follow", path);
+        rethrow_as("follow", path);
     }
 }
 

@@ -5,6 +5,7 @@
 #include <zkasio/recipe/certain.hpp>
 #include <zkasio/recipe/detail/receipt_pool.hpp>
 #include <zkasio/recipe/detail/receipt_rules.hpp>
+#include <zkasio/recipe/errors.hpp>
 #include <zkasio/recipe/events.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
@@ -164,7 +165,7 @@ asio::awaitable<committed> receipts::apply(transaction steps, std::string operat
 
 asio::awaitable<committed> receipts::applied(std::shared_ptr<state> s, transaction steps, std::string operation) {
     if (!s) throw error(errc::invalid_argument, operation, {}, "these receipts were moved from");
-    co_await wait_as(s->found, operation, s->directory);
+    co_await errors_as(operation, s->directory, s->found.wait());
     const session on = s->on.patient();
     receipt_in_use receipt(s->pool, s->directory, s->entries, s->when_missing);
     co_await receipt.taken(operation);

@@ -297,7 +297,7 @@ private:
     asio::awaitable<void> take_turn() {
         report_.promoted = true;
         const mutex queue(zk_, how_.promote_to());
-        lock_guard guard = co_await requests_as("transact", std::string(), queue.acquire());
+        lock_guard guard = co_await errors_as("transact", std::string(), queue.acquire());
         turn_ = std::move(guard);
     }
 
@@ -326,7 +326,7 @@ private:
             const std::string& path = how_.promote_to();
             auto looking = has_contenders(operations(on), path, name_scheme::curator().mutex_marker(), *queue);
             try {
-                const bool queued = co_await requests_as("transact", std::string(), std::move(looking));
+                const bool queued = co_await errors_as("transact", std::string(), std::move(looking));
                 if (queued) end.what = run_end::kind::not_our_turn;
             } catch (const error& e) {  // nothing is uncertain: the transaction is not under way
                 end = failed_now(is_for_next_session(e) ? run_end::kind::session_over : run_end::kind::failed);
@@ -369,7 +369,7 @@ private:
         } catch (const error& e) {
             if (claim_) lock_detail::throw_if_lost(claim_, e, "transact");
             if (e.code() == errc::invalid_argument) throw;  // names the step of the body
-            rethrow_request_as("transact", std::string_view());
+            rethrow_as("transact", std::string_view());
         }
     }
 

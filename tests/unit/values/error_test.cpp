@@ -213,20 +213,21 @@ TEST_CASE("a reason that is the same as the code is told once", "[error]") {
           "hold /a: lock lost (node deleted)");
 }
 
-TEST_CASE("error: a step of an operation gets its name, unless it is about another path", "[error]") {
+TEST_CASE("error: a step of an operation gets its name, and its path where that is about the whole", "[error]") {
     const auto renamed = [](const error& e) {
         return test::failure_of([&] {
             try {
                 throw e;
             } catch (...) {
-                rethrow_step_as("put", "/q");
+                rethrow_as("put", "/q");
             }
         });
     };
     CHECK(renamed(error(zk_errc::no_auth, "create", "/q", "why", true)) ==
           "put /q: no permission (why); it may or may not have been applied");
     CHECK(renamed(error(errc::invalid_argument, "names", {}, "why")) == "put /q: invalid argument (why)");
-    CHECK(renamed(error(zk_errc::no_node, "get", "/a")) == "get /a: no such node");
+    CHECK(renamed(error(zk_errc::no_node, "get", "/a")) == "put /a: no such node");
+    CHECK(renamed(error(errc::session_expired, "get", "/a")) == "put /q: session expired");
 }
 
 TEST_CASE("error: a wait gets the name of its operation, also if a timer was cancelled", "[error]") {

@@ -5,6 +5,7 @@
 #include <zkasio/error.hpp>
 #include <zkasio/path.hpp>
 #include <zkasio/recipe/certain.hpp>
+#include <zkasio/recipe/errors.hpp>
 #include <zkasio/recipe/events.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
@@ -101,7 +102,7 @@ asio::awaitable<bool> barrier_member::create_own() {
                 answered.fire();
             });
         });
-        co_await wait_as(answered, "enter", spec_.path);
+        co_await errors_as("enter", spec_.path, answered.wait());
         bool lost = false;
         try {
             (*creating)->get();

@@ -175,7 +175,7 @@ void barrier_member::begin_to_leave(std::shared_ptr<barrier_member> self) noexce
 }
 
 asio::awaitable<void> barrier_member::until_left(std::shared_ptr<barrier_member> self) {
-    co_await wait_as(self->left_, "leave", self->spec_.path);
+    co_await errors_as("leave", self->spec_.path, self->left_.wait());
     if (!self->failed_) co_return;
     try {
         rethrow_to_caller(self->failed_, "leave", self->spec_.path);

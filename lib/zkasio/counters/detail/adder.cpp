@@ -60,7 +60,7 @@ asio::awaitable<numbered> read_now(session on, spec_ptr what, bool behind_sync, 
 
 asio::awaitable<numbered> read_number(session on, spec_ptr what, bool behind_sync, std::string operation) {
     asio::awaitable<numbered> reading = read_now(on, what, behind_sync, operation);
-    return requests_as(std::move(operation), what->path, std::move(reading));
+    return errors_as(std::move(operation), what->path, std::move(reading));
 }
 
 asio::awaitable<bool> write_number(receipts with, spec_ptr what, numbered last, std::int64_t next,
@@ -77,7 +77,7 @@ asio::awaitable<bool> write_number(receipts with, spec_ptr what, numbered last, 
     } catch (const error& e) {
         // no_node: of the node, or of the receipt that is to be created below the node.
         const bool conflict = e.code() == zk_errc::bad_version || e.code() == zk_errc::no_node;
-        if (!conflict || e.outcome_unknown()) rethrow_request_as(operation, what->path);
+        if (!conflict || e.outcome_unknown()) rethrow_as(operation, what->path);
     }
     co_return false;
 }
@@ -85,7 +85,7 @@ asio::awaitable<bool> write_number(receipts with, spec_ptr what, numbered last, 
 asio::awaitable<lock_guard> take_turn(client zk, spec_ptr what, std::string operation) {
     const mutex queue(std::move(zk), what->options.promote_to());
     try {
-        lock_guard guard = co_await requests_as(std::move(operation), what->path, queue.acquire());
+        lock_guard guard = co_await errors_as(std::move(operation), what->path, queue.acquire());
         co_return guard;
     } catch (...) {
         rethrow_as_not_written();

@@ -207,7 +207,7 @@ asio::awaitable<std::optional<created>> operations::impl::create_unless_exists(o
         created made = co_await on.create(path, std::move(data), std::move(options));
         co_return std::optional<created>(std::move(made));
     } catch (const error& e) {
-        if (e.code() != zk_errc::node_exists) rethrow_step_as("create_unless_exists", path);
+        if (e.code() != zk_errc::node_exists) rethrow_as("create_unless_exists", path);
     }
     co_return std::nullopt;
 }
@@ -224,13 +224,13 @@ asio::awaitable<node_stat> operations::impl::create_or_set(operations on, std::s
             node_stat now = co_await on.set(path, data);
             co_return now;
         } catch (const error& e) {
-            if (e.code() != zk_errc::no_node) rethrow_step_as("create_or_set", path);
+            if (e.code() != zk_errc::no_node) rethrow_as("create_or_set", path);
         }
         try {
             created made = co_await on.create(path, data, options);
             co_return made.stat;
         } catch (const error& e) {
-            if (e.code() != zk_errc::node_exists || attempt == 10) rethrow_step_as("create_or_set", path);
+            if (e.code() != zk_errc::node_exists || attempt == 10) rethrow_as("create_or_set", path);
         }
     }
 }

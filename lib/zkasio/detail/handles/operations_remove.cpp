@@ -40,7 +40,7 @@ asio::awaitable<std::optional<node_children>> operations::impl::certain_children
         } catch (const error& e) {
             failed = e.code();
             const bool is_answer = failed == zk_errc::no_node || failed == zk_errc::no_auth;
-            if (!is_answer && (again || failed != condition::retryable)) rethrow_step_as("remove_recursive", path);
+            if (!is_answer && (again || failed != condition::retryable)) rethrow_as("remove_recursive", path);
         }
         if (failed == zk_errc::no_node) co_return node_children();
         if (failed == zk_errc::no_auth) co_return std::nullopt;

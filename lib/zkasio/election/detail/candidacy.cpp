@@ -85,7 +85,7 @@ namespace {
     try {
         rethrow_end_of_loop(why, operation, path);
     } catch (const error&) {
-        rethrow_request_as(operation, path);
+        rethrow_as(operation, path);
     }
 }
 

@@ -67,7 +67,7 @@ void rethrow_as_acquire(const std::string& path) {
         if (e.code() == condition::cancelled) throw error(asio::error::operation_aborted, "acquire", path);
         if (e.code() == condition::session_ended || e.code() == condition::retryable)
             throw error(e.code(), "acquire", path, e.hint());
-        rethrow_request_as("acquire", path);
+        rethrow_as("acquire", path);
     } catch (const std::system_error& e) {
         if (e.code() != condition::cancelled) throw;
         throw error(asio::error::operation_aborted, "acquire", path);

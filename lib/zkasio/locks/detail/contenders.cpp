@@ -89,7 +89,7 @@ asio::awaitable<std::vector<contender_info>> contenders(client zk, std::string d
 
 asio::awaitable<std::vector<contender_info>> contenders(client zk, lock_spec_ptr lock) {
     if (!lock) throw error(errc::invalid_argument, "contenders", {}, "this lock was moved from");
-    co_return co_await requests_as("contenders", lock->directory, contenders(zk, lock->directory, lock->names));
+    co_return co_await errors_as("contenders", lock->directory, contenders(zk, lock->directory, lock->names));
 }
 
 }  // namespace zkasio::lock_detail

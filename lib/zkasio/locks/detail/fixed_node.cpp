@@ -199,7 +199,7 @@ void fixed_node_claim::give_up() noexcept {
 
 asio::awaitable<void> fixed_node_claim::gone() {
     const auto s = state_;
-    co_await wait_as(s->done, "release", s->paths.front());
+    co_await errors_as("release", s->paths.front(), s->done.wait());
     if (s->failed) rethrow_to_caller(s->failed, "release", s->paths.front());
 }
 

@@ -1,6 +1,7 @@
 #include <zkasio/locks/detail/guards_in_the_way.hpp>
 
 #include <zkasio/locks/detail/lock_reports.hpp>
+#include <zkasio/recipe/errors.hpp>
 #include <zkasio/recipe/events.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
@@ -45,7 +46,7 @@ asio::awaitable<bool> own_guards::all_run_on(session on, std::string lock, std::
         });
         done.fire();
     });
-    co_await wait_as(done, "acquire", lock);
+    co_await errors_as("acquire", lock, done.wait());
     co_return *all;
 }
 

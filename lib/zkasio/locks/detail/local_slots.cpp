@@ -1,6 +1,7 @@
 #include <zkasio/locks/detail/local_slots.hpp>
 
 #include <zkasio/error.hpp>
+#include <zkasio/recipe/errors.hpp>
 #include <zkasio/recipe/events.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
@@ -33,7 +34,7 @@ asio::awaitable<std::shared_ptr<local_slots>> local_slots::of(session on, std::s
         *found = std::static_pointer_cast<local_slots>(toolbox(on).local("local slots " + path, make));
         done.fire();
     });
-    co_await wait_as(done, "acquire", path);
+    co_await errors_as("acquire", path, done.wait());
     co_return std::move(*found);
 }
 

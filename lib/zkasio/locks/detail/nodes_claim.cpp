@@ -5,6 +5,7 @@
 #include <zkasio/locks/detail/running_bodies.hpp>
 #include <zkasio/locks/detail/when_lost.hpp>
 #include <zkasio/path.hpp>
+#include <zkasio/recipe/errors.hpp>
 #include <zkasio/recipe/events.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
@@ -103,7 +104,7 @@ asio::awaitable<unfinished_permits::reading> unfinished_permits::now(session on,
         found->emplace(all->count_, all->fewer_);
         done.fire();
     });
-    co_await wait_as(done, "acquire", directory);
+    co_await errors_as("acquire", directory, done.wait());
     co_return **found;
 }
 

@@ -33,7 +33,7 @@ namespace {
     try {
         std::rethrow_exception(who->failed);
     } catch (const std::system_error&) {
-        rethrow_request_as("acquire", who->asked.spec->directory);
+        rethrow_as("acquire", who->asked.spec->directory);
     }
 }
 

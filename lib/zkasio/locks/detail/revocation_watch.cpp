@@ -2,6 +2,7 @@
 
 #include <zkasio/locks/directory_note.hpp>
 #include <zkasio/path.hpp>
+#include <zkasio/recipe/errors.hpp>
 #include <zkasio/recipe/events.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
@@ -162,7 +163,7 @@ revocation_watch::~revocation_watch() {
 }
 
 asio::awaitable<void> revocation_watch::until_asked(std::shared_ptr<state> s) {
-    co_await wait_as(s->decided, "revoke_requested", s->claim->paths().front());
+    co_await errors_as("revoke_requested", s->claim->paths().front(), s->decided.wait());
     if (s->failed) std::rethrow_exception(s->failed);
 }
 

@@ -237,7 +237,7 @@ asio::awaitable<void> node_board::until_written(std::shared_ptr<node_board> self
     const request_ptr request = self->ask_for_data(std::move(data));
     std::exception_ptr failed;
     try {
-        co_await wait_as(request->answered, "set_data", self->path_);
+        co_await errors_as("set_data", self->path_, request->answered.wait());
         failed = request->failed;
     } catch (...) {
         failed = std::current_exception();

@@ -117,7 +117,7 @@ asio::awaitable<void> partition_work::work_on(std::string name, std::shared_ptr<
     } catch (const error&) {
         if (until->given) co_return;
         if (std::current_exception() == of_body) throw;
-        rethrow_request_as("partitioner", path_);
+        rethrow_as("partitioner", path_);
     }
 }
 
@@ -217,14 +217,14 @@ asio::awaitable<void> partition_work::divide_until_settled(task_scope& tasks, co
 }
 
 asio::awaitable<void> partition_work::divide(task_scope& tasks) {
-    return requests_as("partitioner", path_, divide_for_ever(tasks));
+    return errors_as("partitioner", path_, divide_for_ever(tasks));
 }
 
 asio::awaitable<void> partition_work::divide_for_ever(task_scope& tasks) {
     const group party = party_of(zk_, path_, options_.acl());
     const std::string plan = to_text(plan_of(options_, table_.partitions()));
     const group_membership me = co_await party.join(options_.id(), plan);
-    tasks.spawn(requests_as("partitioner", path_, me.ended()));
+    tasks.spawn(errors_as("partitioner", path_, me.ended()));
     const group_observer observer = party.observe();
     member_history history(options_.settle(), options_.settle_at_most());
     group_view view;

@@ -125,7 +125,7 @@ asio::awaitable<void> work_for_ever(consumer& c, bool& untold) {
         const asio::cancellation_state cancelled = co_await asio::this_coro::cancellation_state;
         if (cancelled.cancelled() != asio::cancellation_type::none) throw_cancelled(c, failed);
         untold = leaves_outcome_unknown(failed);
-        co_await requests_as("consume", c.from->what->path, end(c, d, failed));
+        co_await errors_as("consume", c.from->what->path, end(c, d, failed));
     }
 }
 

@@ -110,7 +110,7 @@ namespace {
 
 asio::awaitable<void> until_removed(one_shot_event ended, std::shared_ptr<const std::exception_ptr> failed,
                                     std::string path) {
-    co_await wait_as(std::move(ended), "again", path);
+    co_await errors_as("again", path, ended.wait());
     if (*failed) rethrow_to_caller(*failed, "again", path);
 }
 
@@ -118,7 +118,7 @@ asio::awaitable<void> until_removed(one_shot_event ended, std::shared_ptr<const 
 
 asio::awaitable<void> item_claim::gone() {
     const std::shared_ptr<const std::exception_ptr> failed(gone_, &gone_->failed);
-    return requests_as("again", path_, until_removed(gone_->ended, failed, path_));
+    return errors_as("again", path_, until_removed(gone_->ended, failed, path_));
 }
 
 // Once. A claim that was lost before it was given back was lost.

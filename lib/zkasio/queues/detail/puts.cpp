@@ -45,7 +45,7 @@ asio::awaitable<T> not_yet_put(asio::awaitable<T> preparation, spec_ptr what) {
         try {
             rethrow_as_not_written();
         } catch (const error&) {
-            rethrow_request_as("put", what->path);
+            rethrow_as("put", what->path);
         }
     } catch (const std::system_error& e) {  // of a pause that was cancelled
         throw error(e.code(), "put", what->path);
@@ -307,7 +307,7 @@ asio::awaitable<void> until_room(session on, spec_ptr what, std::size_t more) {
     const auto mine = std::make_shared<waiting_put>(more, most, toolbox(on).make_one_shot_event());
     asio::dispatch(on.get_executor(), [on, what, mine] { put_group::of(on, what)->wait_for_room(mine); });
     try {
-        co_await wait_as(mine->done, "put", what->path);
+        co_await errors_as("put", what->path, mine->done.wait());
     } catch (...) {
         mine->has_left = true;
         asio::dispatch(on.get_executor(), [on, what] { put_group::of(on, what)->left(); });
@@ -349,7 +349,7 @@ asio::awaitable<void> put_together(session on, spec_ptr what, std::vector<bytes>
         std::make_shared<load>(prefix, std::move(items), *what, toolbox(on).make_one_shot_event());
     asio::dispatch(on.get_executor(), [on, what, mine] { put_group::of(on, what)->add(mine); });
     try {
-        co_await wait_as(mine->done(), "put", what->path);
+        co_await errors_as("put", what->path, mine->done().wait());
     } catch (const std::system_error& e) {  // no zkasio::error if this coroutine was cancelled before it waited
         const bool may_be_put = !mine->withdraw();
         const auto* const named = dynamic_cast<const error*>(&e);

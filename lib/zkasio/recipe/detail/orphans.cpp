@@ -3,6 +3,7 @@
 #include <zkasio/back_off.hpp>
 #include <zkasio/path.hpp>
 #include <zkasio/recipe/certain.hpp>
+#include <zkasio/recipe/errors.hpp>
 #include <zkasio/recipe/events.hpp>
 #include <zkasio/recipe/pending.hpp>
 #include <zkasio/recipe/reports.hpp>
@@ -222,7 +223,7 @@ asio::awaitable<std::optional<std::int64_t>> find_orphan(core_ptr core, session 
         if (const auto it = searched.find(path); !on.over() && it != searched.end()) *known = it->second;
         looked.fire();
     });
-    co_await wait_as(looked, "exists", path);
+    co_await errors_as("exists", path, looked.wait());
     if (!*known) {
         auto look = [&]() -> asio::awaitable<std::optional<node_stat>> {
             co_await on.sync(path);
@@ -246,7 +247,7 @@ asio::awaitable<std::optional<std::int64_t>> find_orphan(core_ptr core, session 
             }
             judged.fire();
         });
-        co_await wait_as(judged, "exists", path);
+        co_await errors_as("exists", path, judged.wait());
     }
     co_return **known == 0 ? std::nullopt : *known;
 }

@@ -1,5 +1,6 @@
 #include <zkasio/recipe/detail/receipt_pool.hpp>
 
+#include <zkasio/recipe/errors.hpp>
 #include <zkasio/recipe/events.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
@@ -161,12 +162,12 @@ receipt_pool::turn::~turn() { from_->leave(*this); }
 
 asio::awaitable<void> receipt_pool::turn::come(std::string operation, std::string directory) {
     std::optional<one_shot_event> event = from_->enter(*this);
-    if (event) co_await wait_as(*event, std::move(operation), std::move(directory));
+    if (event) co_await errors_as(std::move(operation), std::move(directory), event->wait());
 }
 
 asio::awaitable<bool> receipt_pool::turn::come_again(std::string operation, std::string directory) {
     const entered how = from_->enter_again(*this);
-    if (how == entered::waits) co_await wait_as(*come_, std::move(operation), std::move(directory));
+    if (how == entered::waits) co_await errors_as(std::move(operation), std::move(directory), come_->wait());
     co_return how != entered::no;
 }
 
