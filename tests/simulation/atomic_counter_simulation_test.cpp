@@ -94,7 +94,7 @@ public:
         s.ensemble.lagging = s.chance(50);
         how_.format(kazoo_counter());
         if (s.chance(50)) how_.receipts(receipts_elsewhere);
-        if (s.chance(40)) how_.promote_to(turns).optimistic_tries(static_cast<int>(s.pick(3)));
+        if (s.chance(40)) how_.promote_to(turns).tries(static_cast<int>(s.pick(3)));
         const std::size_t clients = 1 + s.pick(4), workers = 2 + s.pick(10), rounds = 1 + s.pick(5);
         for (std::size_t n = 0; n < clients; ++n) s.add_client();
         for (std::size_t n = 0; n < workers; ++n, ++working_)

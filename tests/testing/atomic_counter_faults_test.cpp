@@ -163,11 +163,11 @@ TEST_CASE("atomic_counter: a receipt does not bring a deleted node back") {
     CHECK(e.data("/n") == "3");
 }
 
-TEST_CASE("atomic_counter: optimistic_tries(0) takes the lock for each write") {
+TEST_CASE("atomic_counter: tries(0) takes the lock for each write") {
     fake_ensemble e;
     const client zk = e.client(calm());
     const auto locks_with = [&](int tries) -> asio::awaitable<bool> {
-        const atomic_counter c(zk, "/n", text().promote_to("/lock" + std::to_string(tries)).optimistic_tries(tries));
+        const atomic_counter c(zk, "/n", text().promote_to("/lock" + std::to_string(tries)).tries(tries));
         co_await c.add(1);
         co_return e.exists("/lock" + std::to_string(tries));
     };
@@ -245,7 +245,7 @@ TEST_CASE("atomic_counter: sessions that expire, servers that are busy, an opera
         const client one = e.client(calm()), two = e.client(calm());
         auto body = [&]() -> asio::awaitable<void> {
             const auto options = [&] {
-                return seed % 2 ? text() : text().promote_to("/lock").optimistic_tries(static_cast<int>(seed % 3));
+                return seed % 2 ? text() : text().promote_to("/lock").tries(static_cast<int>(seed % 3));
             };
             const atomic_counter a(one, "/n", options()), b(two, "/n", options());
             std::int64_t certain = 0, unknown = 0;

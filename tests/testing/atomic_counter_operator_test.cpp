@@ -128,7 +128,7 @@ TEST_CASE("atomic_counter: an operator removes the contenders of the lock that a
         fake_ensemble e(1 + at % 5);
         const client one = e.client(calm()), two = e.client(calm());
         auto body = [&]() -> asio::awaitable<void> {
-            const auto options = [] { return text().promote_to("/lock").optimistic_tries(0); };
+            const auto options = [] { return text().promote_to("/lock").tries(0); };
             const atomic_counter a(one, "/n", options()), b(two, "/n", options());
             int done = 0;
             const auto some = [&](const atomic_counter& to) -> asio::awaitable<void> {

@@ -321,7 +321,7 @@ TEST_CASE("atomic_counter: writers of several processes that take turns") {
     auto body = [&]() -> asio::awaitable<void> {
         int done = 0;
         const auto add_some = [&](client zk) -> asio::awaitable<void> {
-            const atomic_counter c(zk, "/n", text().promote_to("/n-lock").optimistic_tries(1));
+            const atomic_counter c(zk, "/n", text().promote_to("/n-lock").tries(1));
             for (int i = 0; i < 5; ++i) {
                 const added a = co_await add(c, 1);
                 done += a.number.has_value();
@@ -401,7 +401,7 @@ TEST_CASE("atomic_counter: in its turn of promote_to(), a writer makes no pauses
         fake_ensemble e;
         e.create("/n", "0");
         const client zk = e.client(calm());
-        const atomic_counter c(zk, "/n", text().promote_to("/turns").optimistic_tries(0));
+        const atomic_counter c(zk, "/n", text().promote_to("/turns").tries(0));
         int conflicts = 0;
         e.on_step([&](std::string_view step) {
             if (step.find("deliver 0: get") == std::string_view::npos || e.children("/turns").empty()) return;

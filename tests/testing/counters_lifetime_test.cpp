@@ -27,7 +27,7 @@ using zkasio::testing::fake_ensemble;
 
 namespace {
 
-counter_options text() { return counter_options().format(kazoo_counter()).promote_to("/lock").optimistic_tries(0); }
+counter_options text() { return counter_options().format(kazoo_counter()).promote_to("/lock").tries(0); }
 
 asio::awaitable<void> quietly(asio::awaitable<void> task, int& ended) {
     try {

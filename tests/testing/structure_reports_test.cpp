@@ -235,7 +235,7 @@ TEST_CASE("structure reports: additions of one write, and those that other clien
     observed o;
     const client other = o.ensemble.client(calm());
     o.run([&]() -> asio::awaitable<void> {
-        const atomic_counter n(o.zk, "/n", counter_options().promote_to("/turns").optimistic_tries(1));
+        const atomic_counter n(o.zk, "/n", counter_options().promote_to("/turns").tries(1));
         const atomic_counter theirs(other, "/n");
         std::vector<running> adding;
         for (int i = 0; i < 10; ++i) adding.emplace_back(o.ensemble.get_executor(), however_it_ends(n.add(1)));

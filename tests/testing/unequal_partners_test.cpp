@@ -491,7 +491,7 @@ TEST_CASE("promote_to(): a writer that falls silent in its turn holds up the oth
         int runs = 0;
         const auto add_in_a_turn = [&]() -> asio::awaitable<void> {
             const atomic_counter n(all[0], "/n",
-                                   counter_options().format(as_text()).promote_to("/turns").optimistic_tries(0));
+                                   counter_options().format(as_text()).promote_to("/turns").tries(0));
             auto body = [&](unit& u) -> asio::awaitable<void> {
                 co_await add_one_to_n(u);
                 if (runs++ == 0) e.set("/n", *e.data("/n"));

@@ -97,7 +97,7 @@ TEST_CASE("bodies, counts and times that make no sense are refused", "[arguments
         co_await refuses("observe", members.settled(-1ns, 1s));
         co_await refuses("observe", members.settled(1s, -1ns));
         CHECK(code_thrown_by([&] { latch(zk, "/latch", 0); }) == errc::invalid_argument);
-        CHECK(code_thrown_by([&] { counter_options().optimistic_tries(-1); }) == errc::invalid_argument);
+        CHECK(code_thrown_by([&] { counter_options().tries(-1); }) == errc::invalid_argument);
         CHECK(code_thrown_by([&] { partitioner(zk, "/p", one, partitioner_options().assignment(nullptr)); }) ==
               errc::invalid_argument);
         for (const auto& [first, most] : {std::pair(-1ms, 1ms), std::pair(2ms, 1ms), std::pair(1ms, 86'400'001ms)})

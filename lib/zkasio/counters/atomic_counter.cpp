@@ -71,7 +71,7 @@ counter_options& counter_options::promote_to(std::string lock_path) {
     return *this;
 }
 
-counter_options& counter_options::optimistic_tries(int n) {
+counter_options& counter_options::tries(int n) {
     if (n < 0) throw error(errc::invalid_argument, "atomic_counter", {}, "a number of tries is not negative");
     tries_ = n;
     return *this;
@@ -149,7 +149,7 @@ asio::awaitable<std::int64_t> add_to(state_ptr s, std::int64_t delta) {
 asio::awaitable<bool> needs_turn(session on, spec_ptr what, std::size_t conflicts,
                                  std::optional<pending_data> earlier) {
     if (!earlier) co_return false;
-    if (conflicts >= static_cast<std::size_t>(what->options.optimistic_tries())) co_return true;
+    if (conflicts >= static_cast<std::size_t>(what->options.tries())) co_return true;
     const bool queued = co_await is_queued(on, what, *earlier);
     co_return queued;
 }

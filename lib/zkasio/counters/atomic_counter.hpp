@@ -54,7 +54,7 @@ public:
         acl_ = std::move(entries);
         return *this;
     }
-    /// After optimistic_tries() writes that other clients were ahead of, a writer takes the mutex at this path (none),
+    /// After tries() writes that other clients were ahead of, a writer takes the mutex at this path (none),
     /// as Curator's PromotedToLock. While the mutex has contenders, all writers of this path, add() and
     /// compare_and_set(), wait in its queue before they write: so a writer in the queue is overtaken by each other
     /// client twice at most, by writes that were under way, and also a slow or far client has its turn. A writer
@@ -63,13 +63,13 @@ public:
     /// and a lock only under such a load. Throws errc::invalid_path.
     counter_options& promote_to(std::string lock_path);
     /// See promote_to() (3). Throws errc::invalid_argument for a negative number.
-    counter_options& optimistic_tries(int n);
+    counter_options& tries(int n);
 
     const config_format<std::int64_t>& format() const noexcept { return format_; }
     const std::string& receipts() const noexcept { return receipts_; }
     const zkasio::acl& acl() const noexcept { return acl_; }
     const std::string& promote_to() const noexcept { return promote_to_; }
-    int optimistic_tries() const noexcept { return tries_; }
+    int tries() const noexcept { return tries_; }
 
 private:
     config_format<std::int64_t> format_ = curator_long();

@@ -169,7 +169,7 @@ asio::awaitable<void> adder::write_until_certain(additions& round, commit_report
 }
 
 asio::awaitable<bool> adder::needs_turn(std::size_t conflicts) {
-    if (conflicts >= static_cast<std::size_t>(what_->options.optimistic_tries())) co_return true;
+    if (conflicts >= static_cast<std::size_t>(what_->options.tries())) co_return true;
     const std::optional<pending_data> earlier = std::exchange(queue_, std::nullopt);
     if (!earlier) co_return false;
     const bool queued = co_await is_queued(on_, what_, *earlier);
