@@ -230,7 +230,7 @@ ZKASIO_EXPORT asio::awaitable<void> run_consumers(std::function<asio::awaitable<
 /// Jobs that wait until some process does them. An item is put once, and delivery::done() removes it once, also if
 /// answers are lost, processes are killed and sessions end. The work on an item may begin more than once: see receive()
 /// and take(). With the nodes of kazoo's LockingQueue, or of another queue of kazoo or Curator, and may be shared with
-/// it: work_queue_options.hpp says what holds then.
+/// it: queue_layout says what holds then.
 ///
 /// For hundreds to some thousands of waiting items. ZooKeeper is no place for data that pass through: all servers keep
 /// all items in memory, and write each one to their logs. Above 20 000 items a warning is logged, since most clients

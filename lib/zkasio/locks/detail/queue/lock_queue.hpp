@@ -142,12 +142,12 @@ private:
     static std::vector<contender_ptr> still_relying_on(std::vector<contender_ptr> successors);
     void confirm(const std::vector<contender_ptr>& successors, const std::exception_ptr& no_session);
 
-    // Telling users of waits that may be mistakes: lock_queue_warn.cpp
+    // Telling users of waits that may be mistakes: lock_queue.cpp
     contender_ptr guard_in_the_way(boot_clock::time_point since_at_least) const;
     void warn_later();
     void warn();
 
-    // A writer becomes a reader: lock_queue_downgrade.cpp
+    // A writer becomes a reader: lock_queue_leave.cpp
     static asio::awaitable<void> replace_writer(std::shared_ptr<lock_queue> self, contender_ptr from, contender_ptr to);
     void writer_replaced(const contender_ptr& from, const contender_ptr& to, created node);
     void not_replaced(const contender_ptr& from, const contender_ptr& to, const std::exception_ptr& failed);

@@ -20,9 +20,10 @@
 #include <utility>
 #include <vector>
 
-/// The meaning of the answers to a queue's requests. Pure.
+/// How a contender's node is made: created, looked for when the answer is lost, and replaced by a reader's.
 namespace zkasio::lock_detail {
 
+/// The meaning of the answers to a queue's requests. Pure, as answer_of_removal().
 enum class create_answer {
     created,
     lost,  ///< there may be a node
