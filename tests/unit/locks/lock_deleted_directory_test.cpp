@@ -43,7 +43,7 @@ struct numbered_nodes {
 
 // An operator has deleted the directory of a lock, and the owner does not know it yet. In the new directory somebody
 // else is the first, and the next of ours gets just the number that would come behind the owner's in the old one. Fails
-// without G23, G27 and G28.
+// without G23, G27 and G27.
 TEST_CASE("lock: whoever is handed a lock that its owner did not have any more loses it", "[queue]") {
     rig r;
     int removals = 0, listings = 0;
@@ -165,7 +165,7 @@ TEST_CASE("lock: a reader who comes to a reader that has no node any more looks 
     r.run(body);
 }
 
-// Fails without G6.
+// Fails without G5.
 TEST_CASE("lock: whoever finds no directory believes nothing of what was known of it", "[queue]") {
     const std::string theirs = "_c_x-lock-0000000000";
     rig r;

@@ -152,7 +152,7 @@ TEST_CASE("queue order: a writer lets in all the readers behind it, up to the ne
     CHECK(o.excludes(lock_kind::exclusive));
 }
 
-// Fails without G12.
+// Fails without G11.
 TEST_CASE("queue order: whether readers behind a writer that gives up still have their nodes, a listing has to tell",
           "[queue]") {
     queue_order o(shared_names);

@@ -26,7 +26,7 @@ TEST_CASE("queue order: alone", "[queue]") {
     CHECK(o.empty());
 }
 
-// Fails without G5 and G14.
+// Fails without G5 and G11.
 TEST_CASE("queue order: whoever comes right behind one of our own needs no listing", "[queue]") {
     queue_order o(mutex_names);
     const queue_key first = o.enter(lock(3), somebody());
@@ -64,7 +64,7 @@ TEST_CASE("queue order: a listing from before a reason to doubt it tells nothing
     CHECK(o.next().what == verdict::granted);
 }
 
-// Fails without G7 and G8.
+// Fails without G5 and G8.
 TEST_CASE("queue order: whoever is leaving an old directory fills no gap in the new one of that name", "[queue]") {
     queue_order o(mutex_names);
     const queue_key old = o.enter(lock(7), somebody(), o.begin_create());
@@ -78,7 +78,7 @@ TEST_CASE("queue order: whoever is leaving an old directory fills no gap in the 
     CHECK_FALSE(o.knows(second));  // number 7 is somebody else
 }
 
-// Fails without G9.
+// Fails without G5.
 TEST_CASE("queue order: whoever's node was deleted may have the next number in another directory", "[queue]") {
     queue_order o(mutex_names);
     o.grant(o.enter(lock(0), somebody(), o.begin_create()));
@@ -290,7 +290,7 @@ TEST_CASE("queue order: what is listed before we know that it is ours", "[queue]
     CHECK(o.next().what == verdict::local);
 }
 
-// Fails without G7.
+// Fails without G5.
 TEST_CASE("queue order: a newcomer with a smaller number than ours had before is in another directory", "[queue]") {
     queue_order o(mutex_names);
     const queue_key old = o.enter(lock(4), somebody(), o.begin_create());

@@ -30,7 +30,7 @@ void queue_listing::answered(const pending_children& listing, std::uint64_t numb
         if (e.code() != zk_errc::no_node && e.code() == condition::retryable) return ask_later();
         pauses_.reset();
         // A permanent failure needs no pause: the failure ends all contenders that need a listing. Waiters fail, those
-        // with an observer among them, and doubted owners lose the lock (G28). The next listing is for a later
+        // with an observer among them, and doubted owners lose the lock (G27). The next listing is for a later
         // contender, whose create was a round trip of its own, and which fails in turn.
         if (e.code() != zk_errc::no_node) return queue_.listing_failed(std::current_exception());
     }

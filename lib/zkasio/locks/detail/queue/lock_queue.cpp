@@ -309,7 +309,7 @@ void lock_queue::listing_failed(const std::exception_ptr& why) {
     std::vector<contender_ptr> doubted;
     if (order_.owners_doubted()) doubted = order_.take_doubted_owners();
     fail_waiting(why);
-    for (const contender_ptr& c : doubted) lose_node(c);  // G28
+    for (const contender_ptr& c : doubted) lose_node(c);  // G27
     reconsider();
 }
 

@@ -257,7 +257,7 @@ asio::awaitable<void> lock_queue::replace_writer(std::shared_ptr<lock_queue> sel
     std::optional<created> node;
     try {
         node = co_await self->create_node_instead_of(from, to);
-        if (!node) {  // G35: the writer's node was gone
+        if (!node) {  // G25: the writer's node was gone
             self->lose_node(from);
             const auto why = to_string(loss_reason::node_deleted);
             failed = std::make_exception_ptr(error(errc::lock_lost, "downgrade", from->path, why));

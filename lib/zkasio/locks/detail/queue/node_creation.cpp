@@ -355,7 +355,7 @@ void node_creation::pause() {
 
 void node_creation::after_making_directory(const contender_ptr& c) {
     queue_.go_to(c, stage::waiting_for_directory);
-    queue_.order().discard_listings();  // G6: without a directory there is no queue
+    queue_.order().discard_listings();  // G5: without a directory there is no queue
     without_directory_.push_back(c);
     if (!std::exchange(making_directory_, true))
         queue_.tools().run_in_background(make_directory_for_all(queue_.shared_from_this(), c->asked.spec));

@@ -84,7 +84,7 @@ bool queue_order::left_since(std::uint64_t time) const {
 // Whether the directory has contained a node of this session ever since `time`.
 bool queue_order::present_since(std::uint64_t time) const { return !empty() || left_since(time); }
 
-// G7: a session's creates are carried out in the order in which they are sent. If a new node has no larger number than
+// G5: a session's creates are carried out in the order in which they are sent. If a new node has no larger number than
 // a node of this session that was asked for earlier, the new node is in another directory of the same name: an operator
 // has deleted the old directory, with our nodes in it.
 bool queue_order::numbers_begin_anew(std::int64_t number, std::uint64_t asked) const {
@@ -117,7 +117,7 @@ queue_key queue_order::enter(std::string_view name, contender_ptr who, std::uint
     // G5: without a node of this session in it, the directory may have been removed as an empty container and
     // re-created.
     if (!present_since(asked)) discard_remotes();
-    // G14: if no contender of this session excludes the newcomer, the newcomer would be granted the lock at once. But
+    // G11: if no contender of this session excludes the newcomer, the newcomer would be granted the lock at once. But
     // an operator may have deleted the new node while its predecessor left.
     if (!excludes(parsed.kind) && left_since(asked)) discard_listings();
     const queue_key p{unwrap(parsed.sequence), parsed.kind, ++next_id_};
@@ -148,11 +148,9 @@ void queue_order::leave(const queue_key& p) {
     departing_.emplace(p, departure{node.mapped().name, ++time_, node.mapped().since});
     departed_at_.insert(time_);
     changed(p.number);
-    // Whoever stands behind a reader (G11), or behind a writer that gives up (G12), would be granted the lock without a
+    // G11: whoever stands behind a reader, or behind a writer that gives up, would be granted the lock without a
     // proof that it still has its node. If it has not, readers of other clients may own the lock already.
     if (p.kind == lock_kind::shared || (waited && names_->has_shared())) discard_listings();
-    // G13: a listing that is under way does not tell whether the waiters behind this place still have their nodes.
-    if (!waiting_.empty() && p < waiting_.begin()->first) first_listing_ = time_ + 1;
     check_invariants();
 }
 
@@ -167,7 +165,7 @@ void queue_order::departed(const queue_key& p) {
 void queue_order::node_deleted(const queue_key& p) {
     leave(p);
     departed(p);
-    discard_listings();  // G9: the whole directory may have been deleted with the node
+    discard_listings();  // G5: the whole directory may have been deleted with the node
 }
 
 void queue_order::grant(const queue_key& p) {
@@ -286,7 +284,7 @@ queue_order::findings queue_order::listed(const std::vector<std::string>& names,
     for (const auto* locals : {&waiting_, &owners_})
         for (const auto& [p, l] : *locals)
             if (l.since < number_of_listing && l.seen != number_of_listing) found.missing.push_back(l.who);  // G4
-    if (number_of_listing < first_listing_) return found;                                                    // G10, G13
+    if (number_of_listing < first_listing_) return found;  // G10
     std::vector<remote> all;
     all.reserve(others.size());
     for (std::size_t i = 0; i < others.size(); ++i) {

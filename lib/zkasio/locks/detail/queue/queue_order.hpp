@@ -73,7 +73,7 @@ public:
         });
     }
     /// No listing can be had that would show whether the doubted owners were granted the lock rightly. Returns these
-    /// owners, which have lost the lock (G28), and ends the doubt.
+    /// owners, which have lost the lock (G27), and ends the doubt.
     std::vector<contender_ptr> take_doubted_owners();
     std::vector<contender_ptr> clear();
     /// The known contenders, without the departing ones.
