@@ -82,11 +82,21 @@ asio::awaitable<std::optional<std::int64_t>> fixed_node_attempt::created(
 }
 
 asio::awaitable<void> fixed_node_attempt::clean_up(session on, std::string path,
-                                                   [[maybe_unused]] std::shared_ptr<const void> sole_right,
+                                                   std::shared_ptr<const void> sole_right,
                                                    std::function<asio::awaitable<void>(std::int64_t)> remove,
                                                    std::optional<std::int64_t> orphan) {
     const std::optional<node_stat> there = co_await find_fixed_node(on, path);
-    if (there && there->ephemeral_owner == on.id() && there->czxid != orphan) co_await remove(there->czxid);
+    if (!there || there->ephemeral_owner != on.id() || there->czxid == orphan) co_return;
+    try {
+        co_await remove(there->czxid);
+    } catch (const error& e) {
+        if (e.code() == zk_errc::no_auth)
+            toolbox(on).remove_when_allowed(path, [=, czxid = there->czxid] {
+                [[maybe_unused]] const auto& kept = sole_right;
+                return remove(czxid);
+            });
+        throw;  // so that it is logged
+    }
 }
 
 }  // namespace zkasio::lock_detail

@@ -33,7 +33,7 @@ struct fixed_node_claim::state : std::enable_shared_from_this<state> {
     }
     void let_next_try() noexcept {
         if (!given_up && bodies.any()) return;
-        if (removing) right->about_to_release();
+        if (removing && !refused) right->about_to_release();
         if (removed) right->release();
     }
     // Only the first call has an effect.
@@ -44,19 +44,33 @@ struct fixed_node_claim::state : std::enable_shared_from_this<state> {
         toolbox(self->on).run_in_background(remove(self));
     }
     static asio::awaitable<void> remove(std::shared_ptr<state> self) {
-        std::optional<error> refused;
+        std::optional<error> failure;
         try {
             co_await self->granted.remove();
         } catch (const error& e) {
             self->failed = std::current_exception();
-            refused = e;
+            failure = e;
         } catch (...) {
             self->failed = std::current_exception();
         }
-        self->removed = true;
-        self->let_next_try();
+        self->refused = failure && failure->code() == zk_errc::no_auth;
+        if (self->refused) {
+            self->right->not_about_to_release();
+            toolbox(self->on).remove_when_allowed(self->granted.node, [self] { return remove_later(self); });
+        } else {
+            self->is_removed();
+        }
         self->done.fire();
-        if (refused && refused->code() != condition::session_ended) throw error(*refused);  // so that it is logged
+        if (failure && failure->code() != condition::session_ended) throw error(*failure);  // so that it is logged
+    }
+    // Until then the right stays: another attempt of this session could take the node for its own.
+    static asio::awaitable<void> remove_later(std::shared_ptr<state> self) {
+        co_await self->granted.remove();
+        self->is_removed();
+    }
+    void is_removed() noexcept {
+        removed = true;
+        let_next_try();
     }
 
     session on;
@@ -70,6 +84,7 @@ struct fixed_node_claim::state : std::enable_shared_from_this<state> {
     one_shot_event done;
     std::exception_ptr failed;               // written before `done` is fired
     bool removed = false, given_up = false;  // strand
+    bool refused = false;                    // strand: by an ACL, so `removed` may be late
     std::shared_ptr<own_guards> among;       // strand
 };
 
