@@ -2,10 +2,12 @@
 #include "support/lock_directory.hpp"
 #include "support/test_client.hpp"
 
+#include <zkasio/acl.hpp>
 #include <zkasio/locks/mutex.hpp>
 #include <zkasio/path.hpp>
 
 #include <algorithm>
+#include <optional>
 #include <stdexcept>
 
 using namespace zkasio;
@@ -285,6 +287,42 @@ TEST_CASE("locks with an ACL of their own, and without the permission") {
         CHECK(stranger.state() == session_state::connected);
         CHECK(guard.held());
         co_await stranger.close();
+    };
+    with_client(body);
+}
+
+TEST_CASE("mutex: an ACL refuses the removal of a node, of one that is handed over, too, and allows it later") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "mutex-refused-removal");
+        const mutex lock(zk, dir);
+        const test_client other(co_await asio::this_coro::executor, options());
+        const mutex same(other, dir);
+        lock_guard first = co_await lock.acquire();
+        std::optional<lock_guard> second, third;
+        auto take_second = [&]() -> asio::awaitable<void> { second.emplace(co_await lock.acquire()); };
+        auto take_third = [&]() -> asio::awaitable<void> { third.emplace(co_await same.acquire()); };
+        const running next(co_await asio::this_coro::executor, take_second());
+        co_await until_queued(zk, dir, 2);
+        const running last(co_await asio::this_coro::executor, take_third());
+        co_await until_queued(zk, dir, 3);
+        const permission rest = permission::read | permission::write | permission::create | permission::admin;
+        co_await other.set_acl(dir, acl_of(acl_entry(rest, anyone())));
+        const std::error_code refused = co_await code_of(first.release());
+        CHECK(refused == zk_errc::no_auth);
+        co_await next.end();
+        REQUIRE(second);
+        CHECK(second->held());
+        const std::error_code refused_again = co_await code_of(second->release());
+        CHECK(refused_again == zk_errc::no_auth);
+        co_await zk.idle();
+        CHECK_FALSE(third);
+        co_await other.set_acl(dir, open_acl());
+        co_await last.end();
+        REQUIRE(third);
+        CHECK(third->held());
+        co_await until_queued(zk, dir, 1);
+        co_await third->release();
+        co_await other.close();
     };
     with_client(body);
 }

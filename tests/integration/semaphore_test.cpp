@@ -227,7 +227,7 @@ TEST_CASE("semaphore: bad arguments are refused with a clear error") {
         const std::vector<std::string> left = co_await children_of(zk, dir);
         CHECK(left.empty());  // nothing was sent
 
-        CHECK_THROWS_AS(permits::fixed(0), error);
+        CHECK_THROWS_AS(semaphore(zk, dir + "/s", permits::fixed(0)), error);
         CHECK_THROWS_AS(permits::counted_by("relative"), error);
         CHECK_THROWS_AS(semaphore(zk, "/", permits::fixed(1)), error);
 
@@ -239,6 +239,7 @@ TEST_CASE("semaphore: bad arguments are refused with a clear error") {
         const semaphore nowhere(zk, dir + "/s", permits::counted_by(dir + "/missing"));
         auto find_it = [&]() -> asio::awaitable<void> { (void)co_await nowhere.acquire(); };
         const std::string missing = co_await message_of(find_it());
+        CHECK(missing.starts_with("acquire " + dir + "/s: "));
         CHECK(missing.find(dir + "/missing") != std::string::npos);
         co_await until_free(zk, counted);
     };

@@ -22,11 +22,8 @@ std::vector<std::string> barrier_checker::standing() const {
 }
 
 void barrier_checker::committed(const sim_txn& txn) {
-    bool begins = false;
     for (const sim_change& c : txn.changes) {
-        begins = begins || (c.path == ready && c.what == sim_change::kind::created);
         if (parent_path(c.path) != barrier_directory || c.path == ready) continue;
-        operator_removes_ = operator_removes_ || (txn.session == 0 && c.what == sim_change::kind::removed);
         if (c.what == sim_change::kind::created) {
             member& m = standing_[c.path];
             m = {};
@@ -41,8 +38,7 @@ void barrier_checker::committed(const sim_txn& txn) {
     const bool others_are_in =
         round && std::any_of(standing_.begin(), standing_.end(), [](const auto& m) { return m.second.in_a_round; });
     for (auto& [path, m] : standing_) {
-        // A member may create `ready` when it has counted others, which an operator then removes.
-        m.in_a_round = m.in_a_round || enough || others_are_in || (begins && operator_removes_);
+        m.in_a_round = m.in_a_round || enough || others_are_in;
         if (m.in_a_round) passed_.insert(path);
     }
 }

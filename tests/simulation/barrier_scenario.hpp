@@ -49,7 +49,6 @@ private:
     const sim_ensemble& ensemble_;
     const std::size_t members_;
     const bool exactly_;
-    bool operator_removes_ = false;  ///< members: also those that another one has counted
     std::map<std::string, member> standing_;
     std::set<std::string> passed_;  ///< nodes that were ever legally in a round: their entries may be told late
 };

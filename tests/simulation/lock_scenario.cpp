@@ -126,6 +126,7 @@ void lock_scenario::expect(int client, const std::string& id, std::exception_ptr
         if (cancelled && e.code() == condition::cancelled) return;
         if (expired_.contains(client) && (e.code() == condition::session_ended || e.code() == errc::lock_lost)) return;
         if (locks_are_lost_ && e.code() == errc::lock_lost) return;
+        if (was_closed_ && e.code() == zk_errc::no_auth) return;
         // Each time a write was sent, the server has hung up; and a session may have been opened and ended unseen.
         if (time_ && (e.code() == condition::retryable || e.code() == condition::session_ended)) return;
         throw violation(id + " failed: " + e.what());
@@ -196,7 +197,7 @@ asio::awaitable<void> lock_scenario::asking_and_holding(int number, plan p) {
     if (p.end == ending::cancelled_wait) s.after(s.pick(6), [releasing]() mutable { releasing.cancel(); }, number);
     const std::exception_ptr release_failed = co_await releasing.end();
     expect(number, id, release_failed, p.end == ending::cancelled_wait);
-    if (p.end == ending::awaited && why == loss_reason::none) watching_->released(id);
+    if (p.end == ending::awaited && why == loss_reason::none && !release_failed) watching_->released(id);
 }
 
 asio::awaitable<void> lock_scenario::ask_for_downgrade(lock_scenario& self, client zk, std::string id, guard_ptr guard,
@@ -271,7 +272,7 @@ asio::awaitable<void> lock_scenario::trouble(faults f) {
     for (int n = 0; n < 40 && working_ > 0; ++n) {
         co_await s.pause(5 + s.pick(60));
         const int victim = static_cast<int>(s.pick(static_cast<std::size_t>(s.clients())));
-        const std::size_t what = s.pick(f.directory_deletes || f.hang_ups ? 5 : 4);
+        const std::size_t what = s.pick(f.directory_deletes || f.hang_ups || f.closed_directories ? 5 : 4);
         if (what == 0 && f.drops) s.ensemble.drop_connection(victim);
         if (what == 1 && f.expiries && s.chance(50)) s.ensemble.expire(victim);
         if (what == 2 && f.operator_deletes && watching_->nodes_alive() > 0) {
@@ -281,10 +282,29 @@ asio::awaitable<void> lock_scenario::trouble(faults f) {
         }
         if (what == 3 && f.containers) s.ensemble.remove_empty_containers();
         if (what == 4 && f.hang_ups) time_->hang_up(victim, std::chrono::milliseconds(s.pick(20'000)));
+        if (what == 4 && f.closed_directories && watching_->nodes_alive() > 0)
+            close_directory_of(watching_->nth_node(s.pick(watching_->nodes_alive())));
         if (what == 4 && f.directory_deletes && watching_->nodes_alive() > 0)
             delete_directory_of(watching_->nth_node(s.pick(watching_->nodes_alive())));
     }
     if (time_) time_->end_outages();
+}
+
+void lock_scenario::close_directory_of(const std::string& path) {
+    const std::string directory(parent_path(path));
+    s.note("an ACL refuses the removal of nodes in ", directory);
+    const permission rest = permission::read | permission::write | permission::create | permission::admin;
+    s.ensemble.operate(detail::set_acl_request{directory, acl_of(acl_entry(rest, anyone())), any_version});
+    closed_.insert(directory);
+    was_closed_ = true;
+    s.after(s.pick(s.chance(50) ? 30 : 300), [this] { open_directories(); });
+}
+
+void lock_scenario::open_directories() {
+    for (const std::string& directory : std::exchange(closed_, {})) {
+        s.note("the ACL of ", directory, " is open again");
+        s.ensemble.operate(detail::set_acl_request{directory, open_acl(), any_version});
+    }
 }
 
 void lock_scenario::delete_directory_of(const std::string& path) {
@@ -297,11 +317,11 @@ void lock_scenario::delete_directory_of(const std::string& path) {
 
 void lock_scenario::run_at_random(const faults& f) {
     s.let_users_be_late();
-    if (f.hang_ups) let_time_pass();
+    if (f.hang_ups || f.closed_directories) let_time_pass();
     const std::size_t clients = 2 + s.pick(3);
     for (std::size_t n = 0; n < clients; ++n)
         s.add_client(f.drops_lose ? suspension_policy::lose : suspension_policy::keep);
-    locks_are_lost_ = f.drops_lose || f.hang_ups;
+    locks_are_lost_ = f.drops_lose || f.hang_ups || f.closed_directories;
     before_random_run();
     const std::size_t workers = 3 + s.pick(s.chance(80) ? 8 : 28);
     const std::size_t rounds = 1 + s.pick(4);
@@ -309,7 +329,8 @@ void lock_scenario::run_at_random(const faults& f) {
         ++working_;
         s.spawn(s.user_executor(), worker(static_cast<int>(s.pick(clients)), rounds, f));
     }
-    if (f.drops || f.expiries || f.operator_deletes || f.directory_deletes || f.hang_ups || f.containers)
+    if (f.drops || f.expiries || f.operator_deletes || f.directory_deletes || f.hang_ups || f.containers ||
+        f.closed_directories)
         s.spawn(trouble(f));
     if (time_) time_->pass_while([this] { return working_ > 0; });
     finish();
@@ -327,7 +348,9 @@ void lock_scenario::let_time_pass() {
 
 void lock_scenario::finish() {
     s.run();
-    for (int seconds = 0; time_ && seconds < 20; ++seconds) {  // what is removed in the background may be in a pause
+    open_directories();
+    const int longest_pause = was_closed_ ? 100 : 20;  // seconds: of what is removed in the background
+    for (int seconds = 0; time_ && seconds < longest_pause; ++seconds) {
         time_->pass(std::chrono::seconds(1));
         s.run();
     }

@@ -44,6 +44,7 @@ struct faults {
     bool directory_deletes = false;    ///< of a whole directory
     bool drops_lose = false;           ///< suspension_policy::lose
     bool hang_ups = false;             ///< time passes; servers answer handshakes of a client for a while, and hang up
+    bool closed_directories = false;   ///< time passes; for a while, an ACL refuses the removal of nodes
     bool containers = false;           ///< servers remove the directory when it is empty
     bool bodies = false;               ///< who has a body under the lock, which does not end with it
     bool all_sorts_of_users = false;  ///< who commit, release in the work under the lock, or cancel in unusual ways
@@ -122,11 +123,15 @@ private:
     asio::awaitable<void> worker(int client, std::size_t rounds, faults f);
     asio::awaitable<void> trouble(faults f);
     void delete_directory_of(const std::string& path);
+    void close_directory_of(const std::string& path);
+    void open_directories();
     void expect(int client, const std::string& id, std::exception_ptr failed, bool cancelled) const;
 
     std::size_t working_ = 0, active_ = 0;
     std::optional<passing_time> time_;  // nothing: no time passes
     bool locks_are_lost_ = false;  // an operator has deleted nodes, or a lost connection loses them, or leases end
+    std::set<std::string> closed_;  // directories
+    bool was_closed_ = false;
     std::set<int> expired_;  // clients
     std::map<std::string, std::size_t> asked_;  // by id: for which of the locks
 };

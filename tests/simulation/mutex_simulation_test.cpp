@@ -44,6 +44,14 @@ TEST_CASE("mutex, simulated: servers answer handshakes and hang up, and leases e
     run_mutex("servers hang up", 200, f);
 }
 
+TEST_CASE("mutex, simulated: an ACL refuses the removal of nodes for a while", "[simulation]") {
+    faults f;
+    f.drops = f.closed_directories = true;
+    run_mutex("closed directories", 200, f);
+    f.operator_deletes = f.expiries = true;
+    run_mutex("closed directories, and more", 200, f);
+}
+
 TEST_CASE("mutex, simulated: the directory is removed when it is empty", "[simulation]") {
     faults f;
     f.containers = f.drops = true;

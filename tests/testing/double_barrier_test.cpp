@@ -692,6 +692,43 @@ TEST_CASE("double_barrier: who comes too late for the last member of a round, or
     }
 }
 
+TEST_CASE("double_barrier: who has counted enough members creates ready only as long as its own node is there (B3)",
+          "[barrier]") {
+    fake_ensemble e;
+    const client first = e.client(), last = e.client();
+    auto body = [&]() -> asio::awaitable<void> {
+        const entrant waits(e, double_barrier(first, path, 2));
+        co_await turns(e);
+        bool is_late = false;  // the request for ready, of the last to come
+        e.on_step([&](std::string_view step) {
+            const bool asks = step.find("apply 1: create") != step.npos || step.find("apply 1: multi") != step.npos;
+            if (is_late || !asks || step.find("/ready") == step.npos) return;
+            is_late = true;
+            e.silence(last);
+        });
+        entrant creates(e, double_barrier(last, path, 2));
+        co_await pause(e, 1s);
+        REQUIRE(is_late);
+        for (const std::string& name : e.children(path)) e.remove(path + '/' + name);  // an operator
+        co_await pause(e, 1s);
+        CHECK(e.children(path).size() == 1);  // the first one is there again, alone
+        creates.cancel();
+        co_await creates.code();
+        e.let_in(last);
+        co_await pause(e, 1min);
+        CHECK_FALSE(waits.inside());
+        CHECK(e.children(path).size() == 1);
+        entrant another(e, double_barrier(last, path, 2));
+        co_await pause(e, 1s);
+        CHECK(waits.inside());
+        CHECK(another.inside());
+        co_await first.close();
+        co_await last.close();
+    };
+    e.run(body);
+    e.run_dry();
+}
+
 TEST_CASE("double_barrier: a client that is closed, or expires, at any step of a round", "[barrier]") {
     for (const bool closed : {false, true})
         for (std::uint64_t seed = 1; seed < 3; ++seed) {

@@ -264,6 +264,10 @@ TEST_CASE("error texts: refused arguments and data name the path", "[testing]") 
     ensemble.create("/base/orders/bad", "no JSON");
     CHECK(text_of(ensemble, registry(zk, "/base").instance("orders", "bad"))
               .starts_with("instance /base/orders/bad: invalid argument (no instance: "));
+    CHECK(failure_of([&] { (void)semaphore(zk, "/sem", permits::fixed(0)); }) ==
+          "semaphore /sem: invalid argument (it takes at least one permit)");
+    CHECK(text_of(ensemble, semaphore(zk, "/sem", permits::counted_by("/howmany")).acquire()) ==
+          "acquire /sem: no such node (/howmany has the number of its permits)");
     const work_queue queue(zk, "/queue");
     CHECK(text_of(ensemble, queue.put("x", put_options().priority(1000))) ==
           "put /queue: invalid argument (a priority is a number from 0 to 999)");
@@ -515,6 +519,9 @@ TEST_CASE("error texts: the end of the client or a cancellation names the whole,
         {"transact", [&](const client& zk) { return transact(zk, body, transact_options().receipts("/r")); }},
         {"transact", [&](const client& zk) { return transact(zk, body, transact_options().promote_to("/lock")); }},
         {"join /g", [](const client& zk) { return without_result(group(zk, "/g").join("me")); }},
+        {"acquire /m", [](const client& zk) { return without_result(mutex(zk, "/m").acquire()); }},
+        {"acquire /u", [](const client& zk) { return without_result(unfair_mutex(zk, "/u").acquire()); }},
+        {"acquire /s", [](const client& zk) { return without_result(slots(zk, "/s", 2).acquire()); }},
     };
     for (const way& w : ways)
         for (const std::string end : {": client closed", ": session expired", ": cancelled"}) {

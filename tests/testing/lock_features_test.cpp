@@ -17,6 +17,7 @@
 #include <zkasio/locks/shared_mutex.hpp>
 #include <zkasio/locks/slots.hpp>
 #include <zkasio/locks/unfair_mutex.hpp>
+#include <zkasio/path.hpp>
 #include <zkasio/recipe/events.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/testing/fake_ensemble.hpp>
@@ -361,6 +362,42 @@ void session_expires(const kind_of_lock& k) {
     CHECK(s.e.run(s.ours_next->take(), 20s)->held());  // in the next session
 }
 
+void set_acl_of_directories(scene& s, const std::vector<std::string>& nodes, const acl& entries) {
+    for (const std::string& node : nodes) s.e.run(s.second.set_acl(std::string(parent_path(node)), entries));
+}
+
+void removal_is_refused(const kind_of_lock& k) {
+    for (const bool has_next : {false, true}) {
+        scene s(k);
+        s.take();
+        const std::vector<std::string> nodes = s.held->paths();
+        const auto got = std::make_shared<holding>(), next = std::make_shared<holding>();
+        std::optional<running> next_waits;
+        if (has_next) next_waits.emplace(s.e.get_executor(), take_into(s.ours_next, next));
+        s.e.run_for(1s);
+        const running waits(s.e.get_executor(), take_into(s.theirs, got));
+        s.e.run_for(1s);
+        const permission rest = permission::read | permission::write | permission::create | permission::admin;
+        set_acl_of_directories(s, nodes, acl_of(acl_entry(rest, anyone())));
+        s.held.reset();
+        s.e.run_for(200ms);
+        CHECK_FALSE(*got);
+        set_acl_of_directories(s, nodes, open_acl());
+        s.e.run_for(5s);
+        // The next one of the same client may have been handed the lock without the servers.
+        const bool was_next = bool(std::exchange(*next, nullptr));
+        s.e.run_for(5s);
+        REQUIRE(*got);
+        CHECK((*got)->held());
+        *got = nullptr;
+        s.e.run_for(5s);
+        CHECK((was_next || *next) == has_next);
+        *next = nullptr;
+        s.e.run_for(1s);
+        for (const std::string& node : nodes) CHECK_FALSE(s.e.exists(node));
+    }
+}
+
 void default_acl_protects(const kind_of_lock& k) {
     scene s(k, ten_seconds().auth("digest", "ann:secret").default_acl(creator_all_acl()));
     s.take();
@@ -473,6 +510,9 @@ TEST_CASE("locks: a session that is handed over and resumed holds nothing", "[lo
 TEST_CASE("locks: an operator deletes a holder's node", "[lock][table]") { try_feature(operator_deletes_the_node); }
 TEST_CASE("locks: a holder's session expires", "[lock][table]") { try_feature(session_expires); }
 TEST_CASE("locks: nodes have the client's default ACL", "[lock][table]") { try_feature(default_acl_protects); }
+TEST_CASE("locks: an ACL refuses to remove a holder's node, and allows it later", "[lock][table][refused]") {
+    try_feature(removal_is_refused);
+}
 TEST_CASE("locks: a client that only reads is refused, and does not wait", "[lock][table]") {
     try_feature(read_only_client_is_refused);
 }

@@ -80,6 +80,25 @@ TEST_CASE("lock warnings: an acquire that waits for a guard of its own client is
     }
 }
 
+TEST_CASE("lock warnings: an unfair_mutex that waits for a persistent node of its name is told once", "[locks]") {
+    fake_ensemble ensemble;
+    lines said;
+    const client zk = ensemble.client(logging_to(said));
+    ensemble.create("/u");
+    const unfair_mutex lock(zk, "/u");
+    const auto take = [&]() -> asio::awaitable<void> { const lock_guard guard = co_await lock.acquire(); };
+    running first(ensemble.get_executor(), take()), second(ensemble.get_executor(), take());
+    ensemble.run_for(10min);
+    ensemble.set("/u", "1");
+    ensemble.run_for(10min);
+    CHECK(naming(said, "acquire /u") == 1);
+    CHECK(said.size() == 1);
+    ensemble.remove("/u");
+    CHECK_FALSE(ensemble.run(first.code(), 1min));
+    CHECK_FALSE(ensemble.run(second.code(), 1min));
+    CHECK(said.size() == 1);
+}
+
 // One node of the cohort serves all its guards and bodies.
 TEST_CASE("lock warnings: a mutex behind a guard of a cohort_mutex is told, behind a busy cohort not", "[locks]") {
     enum class holder { guard, body, short_guards };

@@ -51,8 +51,8 @@ public:
     /// that was made without arguments or moved from.
     /// *Fails with* errc::session_expired when the session of this member ends first, or has ended: its node is gone
     /// then, and whether the others have left is unknown; with errc::client_closed, errc::forked; and with
-    /// zk_errc::no_auth and other answers of the servers to the removal of a node. An outage that the session survives
-    /// does not end the wait.
+    /// zk_errc::no_auth and other answers of the servers to the removal of a node. (After zk_errc::no_auth the node of
+    /// this member is removed as soon as the ACL allows it.) An outage that the session survives does not end the wait.
     /// *Cancellation*: ends the wait; the member goes on leaving, in the background.
     asio::awaitable<void> leave();
 

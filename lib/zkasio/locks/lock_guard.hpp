@@ -131,7 +131,8 @@ public:
     /// stop waiting for them. A second call does nothing.
     /// *Completes when* the server has removed the node, or the session (and with it the node) is over.
     /// *Fails with* zk_errc::no_auth when the ACL of the directory no longer lets this client remove nodes: then the
-    /// node stays until the session ends, and the lock is taken as long.
+    /// lock is taken until the session ends, or until the ACL allows the removal, which is asked for again in the
+    /// background at intervals of up to 45 seconds.
     /// *Cancellation*: ends the wait; the release goes on.
     asio::awaitable<void> release();
 

@@ -23,10 +23,7 @@ namespace zkasio {
 
 using namespace lock_detail;
 
-permits permits::fixed(int n) {
-    if (n < 1) throw error(errc::invalid_argument, "semaphore", {}, "it takes at least one permit");
-    return {n, {}};
-}
+permits permits::fixed(int n) { return {n, {}}; }
 
 permits permits::counted_by(std::string path) {
     require_path("semaphore", path);
@@ -69,7 +66,8 @@ one_shot_event fired_by(const session& on, const std::shared_ptr<watch>& changes
 // The number of permits, and a watch that fires when the number may have changed.
 class limit {
 public:
-    limit(session on, permits max) : on_(std::move(on)), max_(std::move(max)) {}
+    limit(session on, std::string path, permits max)
+        : on_(std::move(on)), path_(std::move(path)), max_(std::move(max)) {}
 
     // The number of permits, not older than a listing whose answer came before this call. The node is read at first and
     // after a change: if the number changed before that answer, told_ has been set on the strand, even if the coroutine
@@ -77,7 +75,7 @@ public:
     asio::awaitable<int> read() {
         if (max_.path().empty()) co_return max_.number();
         if (!fresh_ || told_->load()) {
-            watched<node_data> seen = co_await on_.get_and_watch(max_.path());
+            watched<node_data> seen = co_await watched_number();
             count_ = count_in(seen.value.data, max_.path());
             watch_ = std::make_shared<watch>(std::move(seen.changes));
             told_ = std::make_shared<std::atomic<bool>>(false);
@@ -104,7 +102,17 @@ public:
     }
 
 private:
+    asio::awaitable<watched<node_data>> watched_number() {
+        try {
+            co_return co_await on_.get_and_watch(max_.path());
+        } catch (const error& e) {
+            if (e.code() != zk_errc::no_node) throw;
+            throw error(e.code(), "acquire", path_, max_.path() + " has the number of its permits");
+        }
+    }
+
     session on_;
+    const std::string path_;  // of the semaphore
     permits max_;
     std::shared_ptr<watch> watch_;
     std::optional<one_shot_event> changed_;
@@ -208,7 +216,7 @@ asio::awaitable<std::optional<permit_nodes>> wait_for_permits(session on, std::s
                                                               std::optional<one_shot_event>& bodies) {
     const std::string directory = join_path(path, "leases");
     const boot_clock::time_point asked = boot_clock::now();
-    limit most(on, max);
+    limit most(on, path, max);
     back_off pauses = toolbox(on).make_back_off();
     for (;;) {
         // Below `n` permits, no lease node is created: there may never be as many permits.
@@ -356,6 +364,8 @@ lock_attempt permit_request::attempts(acquire_options how) const {
 semaphore::semaphore(client zk, std::string path, permits max, semaphore_options options)
     : zk_(std::move(zk)), path_(std::move(path)), max_(std::move(max)), options_(std::move(options)) {
     check_directory("semaphore", zk_, path_);
+    if (max_.path().empty() && max_.number() < 1)
+        throw error(errc::invalid_argument, "semaphore", path_, "it takes at least one permit");
 }
 
 asio::awaitable<std::vector<lock_guard>> semaphore::acquire_each(int n) const {

@@ -22,7 +22,7 @@ namespace zkasio {
 /// The number of permits of a semaphore: fixed, or kept in a node, where it may change while requests wait.
 class ZKASIO_EXPORT permits {
 public:
-    /// All programs that share the semaphore have to name the same number.
+    /// All programs that share the semaphore have to name the same number, at least 1.
     static permits fixed(int n);
     /// The number in the data of the node `path`: an int of 4 bytes, the highest first, as Curator's SharedCount writes
     /// it. If the number shrinks, no permit is lost; new permits are only given when enough have come back. A request
@@ -79,7 +79,8 @@ private:
 /// One object may be used by any number of coroutines at once, on any executors. Copies name the same semaphore.
 class ZKASIO_EXPORT semaphore {
 public:
-    /// @param path a directory of its own; created as a container when it is missing. Throws errc::invalid_path.
+    /// @param path a directory of its own; created as a container when it is missing. Throws errc::invalid_path, and
+    /// errc::invalid_argument for less than one permit.
     semaphore(client zk, std::string path, permits max, semaphore_options options = semaphore_options());
 
     /// A request for `n` permits, all or none, to be passed on as a lockable. Copies request as many.

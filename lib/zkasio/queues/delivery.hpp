@@ -83,7 +83,8 @@ public:
 
     /// Gives the item back: it keeps its place in the queue. From the call on the delivery is over.
     /// *Completes when* another consumer may have the item; at once if the delivery was over.
-    /// *Fails with* the servers' error if they refuse to remove the claim, which then ends with the session.
+    /// *Fails with* the servers' error if they refuse to remove the claim, which then ends with the session; after
+    /// zk_errc::no_auth also as soon as the ACL allows it.
     /// *Cancellation*: ends the wait only.
     asio::awaitable<void> again();
     /// As again(), but later: this process keeps the claim for `pause`, or until its session ends. Completes at once.

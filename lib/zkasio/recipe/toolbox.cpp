@@ -50,6 +50,37 @@ pending_removal toolbox::ensure_removed(std::string path, std::vector<std::strin
     return access::make<pending_removal>(on_.core_, std::move(answer), "remove", std::move(path));
 }
 
+namespace {
+
+asio::awaitable<void> try_to_remove(std::function<asio::awaitable<void>()> remove,
+                                    std::function<void(std::error_code)> ended) {
+    std::error_code how;
+    std::exception_ptr failed;
+    try {
+        co_await remove();
+    } catch (const std::system_error& e) {
+        how = e.code();
+        const bool is_told = how == zk_errc::no_auth || how == condition::retryable ||
+                             how == condition::session_ended || how == condition::cancelled;
+        if (!is_told) failed = std::current_exception();
+    }
+    ended(how);
+    if (failed) std::rethrow_exception(failed);  // so that it is logged
+}
+
+}  // namespace
+
+void toolbox::remove_when_allowed(std::string path, std::function<asio::awaitable<void>()> remove) const {
+    const core_ptr core = there(on_.core_, "remove_when_allowed", path);
+    if (!remove) throw error(errc::invalid_argument, "remove_when_allowed", path, "the removal is empty");
+    auto ask = [core, remove = std::move(remove)](std::function<void(std::error_code)> ended) {
+        core->run_until_closed(try_to_remove(remove, std::move(ended)));
+    };
+    on_strand(core, [core, path = std::move(path), ask = std::move(ask)]() mutable {
+        core->requests().ask_later(std::move(path), std::move(ask));
+    });
+}
+
 asio::awaitable<std::optional<created>> toolbox::find_protected(std::string parent, std::string protection_id) const {
     return impl::find_protected(on_, std::move(parent), std::move(protection_id));
 }

@@ -73,10 +73,19 @@ public:
     // --------------------------------------------------------------------------------------------- until certain
 
     /// Removes a node. The request is sent again whenever its outcome is unknown, until the outcome is certain or the
-    /// session is over, also if no coroutine waits for it. A node that is gone already is no error.
+    /// session is over, also if no coroutine waits for it. A node that is gone already is no error. If an ACL refuses
+    /// the removal of an ephemeral node that this session has made, the result is zk_errc::no_auth, and the removal is
+    /// asked for again in the background, as with remove_when_allowed().
     /// @param must_exist other nodes that have to exist when the node is removed. If such a node is missing, nothing is
     /// removed, and the result is zk_errc::no_node with the path of the missing node.
     pending_removal ensure_removed(std::string path, std::vector<std::string> must_exist = {}) const;
+
+    /// For a removal of a node of this session that needs more than one request, and that an ACL has just refused:
+    /// calls `remove`, again and again at growing intervals of a second to 45, until it ends with anything but
+    /// zk_errc::no_auth and condition::retryable, or the session is over. In each directory one removal is tried at a
+    /// time until one is allowed. Nothing waits for it: not client::idle(), and close() cancels it. From any thread.
+    /// @param path of the node. @param remove a coroutine on the client's strand.
+    void remove_when_allowed(std::string path, std::function<asio::awaitable<void>()> remove) const;
 
     /// Looks for the node that a protected create may have left behind: a child of `parent` whose name contains
     /// `protection_id`. Of several such nodes only the first in sequence stays. A node that this session does not own

@@ -336,6 +336,23 @@ TEST_CASE("ephemeral budget: of nodes that are named like lost ones, as many cou
     CHECK(b.bytes() == 0);
 }
 
+TEST_CASE("ephemeral budget: a lost node is found behind 2^31 numbers, too", "[ephemeral_budget]") {
+    const std::string prefix = GENERATE("m-", "m");
+    const std::string number = GENERATE("2147483647", "-2147483648", "-000000001");
+    INFO(prefix << number);
+    ephemeral_budget b(1000, 0, false);
+    b.connected(ours);
+    run(b, creating("/members/" + prefix, create_mode::ephemeral_sequential), lost);
+    run(b, sync_request{"/"}, reply());
+    reply names;
+    names.children = {prefix + number, "other-0000000004"};
+    run(b, children_request{"/members"}, names);
+    CHECK(b.nodes() == 1);
+    CHECK(b.may_have_made("/members/" + prefix + number));
+    b.heard_gone("/members/" + prefix + number);
+    CHECK(b.bytes() == 0);
+}
+
 TEST_CASE("ephemeral budget: locks whose contenders have no room have their turns as they came", "[ephemeral_budget]") {
     ephemeral_budget b(400, 0, false);
     b.connected(ours);

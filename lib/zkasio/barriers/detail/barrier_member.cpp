@@ -119,16 +119,28 @@ asio::awaitable<bool> barrier_member::create_own() {
     co_return false;
 }
 
-// False: an operator has removed the directory with all members.
+// B3: only as long as the own node is there. If the answer is lost, the transaction is sent again: a `ready` that
+// exists is younger than the own node, whoever has created it (B1). False: an operator has removed the own node.
 asio::awaitable<bool> barrier_member::create_ready() {
     create_options how;
     how.acl(spec_.entries);
+    transaction steps;
+    steps.check(own_).create(ready_, bytes(), how);
+    auto create = [&]() -> asio::awaitable<void> { co_await on_.multi(steps); };
+    std::optional<error> hung_up;
     try {
-        co_await ensure_created(on_, ready_, bytes(), how);
+        co_await retry_until_certain(toolbox(on_).make_back_off(), create);
     } catch (const error& e) {
-        if (e.code() != zk_errc::no_node) throw;
-        co_return false;
+        if (e.code() == zk_errc::no_node) co_return false;
+        if (e.code() == zk_errc::node_exists) co_return true;
+        if (!e.hung_up()) throw;
+        hung_up.emplace(e);
     }
+    if (!hung_up) co_return true;
+    co_await sync();
+    const std::optional<node_stat> ready = co_await on_.exists(ready_);
+    if (!ready) throw hung_up->not_applied();
+    toolbox(on_).was_applied(ready_);
     co_return true;
 }
 

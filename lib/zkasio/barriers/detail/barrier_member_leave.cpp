@@ -34,7 +34,8 @@ asio::awaitable<void> barrier_member::withdraw(std::shared_ptr<barrier_member> s
 }
 
 // Removes this member's node, and `ready` in the same transaction if `with_ready`. If the answer is lost, the
-// transaction is sent again: this member's node is gone if the first one was applied.
+// transaction is sent again: this member's node is gone if the first one was applied. If an ACL refuses the
+// transaction, this member's node goes later, without `ready`: see toolbox::ensure_removed().
 asio::awaitable<void> barrier_member::remove_own(bool with_ready) {
     back_off pauses = toolbox(on_).make_back_off();
     while (with_ready) {
@@ -44,9 +45,10 @@ asio::awaitable<void> barrier_member::remove_own(bool with_ready) {
             co_await on_.multi(std::move(both));
             co_return;
         } catch (const error& e) {
-            if (e.code() != zk_errc::no_node && e.code() != condition::retryable) throw;
+            const bool refused = e.code() == zk_errc::no_auth;
+            if (e.code() != zk_errc::no_node && e.code() != condition::retryable && !refused) throw;
             if (e.code() == zk_errc::no_node && e.path() == own_) co_return;
-            with_ready = e.code() != zk_errc::no_node;
+            with_ready = e.code() == condition::retryable;
         }
         if (with_ready) co_await pauses.pause();
     }

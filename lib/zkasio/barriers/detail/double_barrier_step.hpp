@@ -21,7 +21,9 @@
 ///       round, neither takes the other for a member of it; and a round goes on while its processes are restarted one
 ///       by one.
 ///   B3  Without `ready`, the members are counted, in a listing that was asked for after the own node was created. Of
-///       all members, the one that was created last sees all the others in its listing. So one of them creates `ready`.
+///       all members, the one that was created last sees all the others in its listing. So one of them creates `ready`,
+///       in one transaction with a check of its own node: as long as that stands, the member has counted itself. If an
+///       operator has removed it, the others may be gone as well, and a newcomer would pass alone (B1).
 ///   B4  `ready` is removed together with the node of the last member, in one transaction. So no member that has not
 ///       passed yet misses it, and no member of the next round finds it. A member that has seen no `ready`, or another
 ///       member, does not remove it: both may be of a round that has begun since.

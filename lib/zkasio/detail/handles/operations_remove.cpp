@@ -140,7 +140,7 @@ kept_reply_ptr operations::impl::ensure_removed(const operations& on, std::strin
         m.ops.emplace_back(std::get<remove_request>(std::move(what)));
         what = std::move(m);
     }
-    return start(on, prepared(on, std::move(what)), request_table::repeat::until_certain);
+    return start(on, prepared(on, std::move(what)), request_table::repeat::until_gone);
 }
 
 asio::awaitable<void> operations::impl::remove_recursive(operations on, std::string path) {

@@ -316,6 +316,8 @@ void ephemeral_budget::listed(const std::string& parent, const std::vector<std::
     for (const std::string& name : names) {
         if (name.size() < sequence_digits) continue;
         prefix.assign(below).append(name, 0, name.size() - sequence_digits);
+        // Behind 2^31 - 1 come negative numbers: a '-' and ten digits.
+        if (!maybe_made_.contains(prefix) && prefix.ends_with('-')) prefix.pop_back();
         if (!maybe_made_.contains(prefix)) continue;
         std::string path = join_path(parent, name);
         if (!nodes_.contains(path)) found[prefix].push_back(std::move(path));

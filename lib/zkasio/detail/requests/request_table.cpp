@@ -45,7 +45,8 @@ void request_table::submit(command&& c, kept_reply_ptr to, repeat r) {
     const op_id id = to->id = next_id();
     entry& e = insert(id, clock::now(), std::move(c));
     e.to = std::move(to);
-    e.until_certain = r == repeat::until_certain;
+    e.until_certain = r != repeat::never;
+    e.until_gone = r == repeat::until_gone;
     if (e.until_certain) e.work = owner_.work().begin();
     enqueue(id, e);
 }
@@ -419,6 +420,7 @@ void request_table::begin_to_expire(time_point now) {
 void request_table::on_time(time_point now) {
     if (link_.connected()) {
         if (queue_.is_pause_over(now)) owner_.request_waits();
+        ask_refused(now);
         return ask_more();
     }
     while (!expiring_.empty()) {
@@ -432,7 +434,7 @@ void request_table::on_time(time_point now) {
 
 request_table::time_point request_table::due(time_point now) {
     if (link_.connected()) {
-        time_point next = queue_.next_end_of_pause(now);
+        time_point next = std::min(queue_.next_end_of_pause(now), refused_removals_.due());
         if (!questions_.empty() && no_questions_before_ > now) next = std::min(next, no_questions_before_);
         return next;
     }

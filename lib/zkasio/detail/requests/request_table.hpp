@@ -7,6 +7,7 @@
 #include <zkasio/detail/requests/command.hpp>
 #include <zkasio/detail/requests/ephemeral_budget.hpp>
 #include <zkasio/detail/requests/node_feeds.hpp>
+#include <zkasio/detail/requests/refused_removals.hpp>
 #include <zkasio/detail/requests/send_queue.hpp>
 #include <zkasio/detail/requests/wait_table.hpp>
 #include <zkasio/detail/requests/watch_registry.hpp>
@@ -81,6 +82,8 @@ public:
         never,
         until_certain,  ///< sent again whenever its outcome is unknown, while the session lives; "no such node" counts
                         ///< as removed
+        until_gone,     ///< as until_certain; if an ACL refuses the removal of a node of this session, the receiver is
+                        ///< told so, and the removal is asked for again later: see refused_removals
     };
     /// The reply is kept in `to`.
     void submit(command&& c, kept_reply_ptr to, repeat r);
@@ -101,6 +104,9 @@ public:
     /// The receiver gets operation_aborted at once; a request that was sent stays until the backend has completed it.
     /// No effect on a write that was sent, with sent_writes::go_on.
     void cancel(op_id id, sent_writes writes = sent_writes::are_left);
+
+    /// A removal was refused by an ACL (zk_errc::no_auth): see refused_removals.
+    void ask_later(std::string path, refused_removals::attempt ask);
 
     // ----------------------------------------------------------------------------------------------------- sending
     /// Whether there is anything to hand to the backend.
@@ -209,7 +215,7 @@ private:
         stage at = stage::queued;
         ephemeral_budget::share ephemerals;
         bool of_contender = false;  // see command::of_contender
-        bool until_certain = false, urgent = false;
+        bool until_certain = false, until_gone = false, urgent = false;
         bool unconfirmed = false;  // counted in auth_list::unconfirmed
         bool patient = false;      // see session::patient()
         bool begun = false;        // see command::begun
@@ -264,6 +270,7 @@ private:
     bool repeats(const entry& e, const reply& r) const;
     void send_again(entries::node_type node);
     void conclude_removal(const entry& e, reply& r);
+    void ask_refused(time_point now);
     void conclude_auth(const entry& e, const reply& r);
     static watch_target own_watch_of(const entry& e);
     void registration_done(const entry& e, const reply& r);
@@ -308,6 +315,7 @@ private:
     bool ahead_of_answers_ = false;    // the feeds know of an event that is newer than the last answer
     watch_registry watches_;
     ephemeral_budget ephemerals_;
+    refused_removals refused_removals_;
     // What is asked on a new connection, for `watches_` and `ephemerals_`, few at a time.
     std::deque<request> questions_;
     std::size_t questions_asked_ = 0;  // on this connection, and not answered yet

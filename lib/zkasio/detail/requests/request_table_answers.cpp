@@ -296,7 +296,37 @@ void request_table::conclude_removal(const entry& e, reply& r) {
     } else if (r.code && r.code != zk_errc::not_empty && r.code != condition::session_ended) {
         // The caller that has given up a lock may ignore the result.
         const std::string path = removed_path(*e.what);
-        log_.warn("remove " + path + ": " + r.code.message(), {{"path", path}, {"reason", r.code.message()}});
+        const bool is_ours = e.until_gone && ephemerals_.may_have_made(path);
+        const bool later = r.code == zk_errc::no_auth && is_ours;
+        log_.warn("remove " + path + ": " + r.code.message() + (later ? "; asked for again until it is allowed" : ""),
+                  {{"path", path}, {"reason", r.code.message()}});
+        if (later) ask_later(path, nullptr);
+    }
+}
+
+void request_table::ask_later(std::string path, refused_removals::attempt ask) {
+    if (!owner_.session_lives()) return;
+    refused_removals_.add(std::move(path), std::move(ask), clock::now(), jitter());
+    owner_.request_waits();
+}
+
+// Without the checks that the first request may have had (rule G23 of a lock's queue): the servers have made these
+// before they refused the removal, and since then the successors know of the loss of their own nodes as owners do.
+void request_table::ask_refused(time_point now) {
+    while (auto next = refused_removals_.next(now)) {
+        const auto removal = std::make_shared<refused_removals::removal>(std::move(*next));
+        const auto ended = [this, removal](std::error_code how) {
+            refused_removals_.ended(std::move(*removal), how, clock::now(), jitter());
+            owner_.request_waits();
+        };
+        if (removal->ask) {
+            removal->ask(ended);
+            continue;
+        }
+        command c(remove_request{removal->path, any_version});
+        c.pinned = owner_.current_session();
+        c.again = true;
+        submit(std::move(c), [ended](reply&& r) { ended(r.code); });
     }
 }
 
@@ -304,6 +334,7 @@ void request_table::conclude_auth(const entry& e, const reply& r) {
     const auto* auth = std::get_if<add_auth_request>(&*e.what);
     if (!auth || r.code) return;
     auth_.accepted(auth_info(auth->scheme, auth->credential));
+    refused_removals_.hurry(clock::now());
     if (e.unconfirmed) --auth_.unconfirmed;
     owner_.later([this] { feeds_.authenticated(); });
 }

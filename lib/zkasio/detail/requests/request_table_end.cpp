@@ -16,6 +16,7 @@ std::vector<op_id> request_table::of_this_session(bool another_follows) const {
 }
 
 void request_table::end(const std::vector<op_id>& over, std::error_code code) {
+    refused_removals_.clear();
     for (const op_id id : over) fail(id, code);
     queue_.drop_all_but_normal();
     queue_.sweep([&](op_id id) { return !entries_.contains(id); });
@@ -28,11 +29,13 @@ void request_table::end_unsent(std::error_code code) {
         if (e.at != stage::under_way) unsent.push_back(id);
     std::sort(unsent.begin(), unsent.end());
     queue_.clear();
+    refused_removals_.clear();
     for (const op_id id : unsent) fail(id, code);
 }
 
 void request_table::end_all(std::error_code code) {
     queue_.clear();
+    refused_removals_.clear();
     for (const op_id id : of_this_session(false)) fail(id, code);
 }
 
@@ -41,6 +44,7 @@ void request_table::clear() {
     watches_.clear();
     feeds_.clear();
     ephemerals_.clear();
+    refused_removals_.clear();
     // A function given to `answered` may keep alive the object that waits for it.
     for (auto& [id, e] : entries_)
         if (const auto* kept = std::get_if<kept_reply_ptr>(&e.to)) (*kept)->answered.forget_calls();

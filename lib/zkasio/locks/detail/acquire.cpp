@@ -4,6 +4,7 @@
 #include <zkasio/error.hpp>
 #include <zkasio/locks/detail/queue_claim.hpp>
 #include <zkasio/locks/lock_guard.hpp>
+#include <zkasio/path.hpp>
 #include <zkasio/recipe/certain.hpp>
 #include <zkasio/recipe/errors.hpp>
 #include <zkasio/recipe/events.hpp>
@@ -31,15 +32,17 @@ void refuse_data(const acquire_options& how, const std::string& path, std::strin
 
 asio::awaitable<bool> wait_until_covered(std::shared_ptr<lock_claim> claim) {
     if (claim->hold().held()) co_return true;
+    // For messages: a queue's directory. The other kinds of locks put their own paths there.
+    const std::string lock(parent_path(claim->paths().front()));
     try {
         co_await claim->hold().confirmed();
         co_return true;
     } catch (const error& e) {
-        if (e.code() != errc::lock_lost) throw;
+        if (e.code() != errc::lock_lost) throw error(e.code(), "acquire", lock, e.hint());
     }
     if (!claim->on().over()) co_return false;
     const std::error_code why = co_await claim->on().ended();
-    throw error(why, "acquire", claim->paths().front());
+    throw error(why, "acquire", lock);
 }
 
 asio::awaitable<void> acquire_in_session(session on, std::string path,

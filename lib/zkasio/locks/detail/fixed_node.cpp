@@ -92,11 +92,21 @@ asio::awaitable<std::optional<std::int64_t>> fixed_node_attempt::created(
 }
 
 asio::awaitable<void> fixed_node_attempt::clean_up(session on, std::string path,
-                                                   [[maybe_unused]] std::shared_ptr<const void> sole_right,
+                                                   std::shared_ptr<const void> sole_right,
                                                    std::function<asio::awaitable<void>(std::int64_t)> remove,
                                                    std::optional<std::int64_t> orphan) {
     const std::optional<node_stat> there = co_await find_fixed_node(on, path);
-    if (there && there->ephemeral_owner == on.id() && there->czxid != orphan) co_await remove(there->czxid);
+    if (!there || there->ephemeral_owner != on.id() || there->czxid == orphan) co_return;
+    try {
+        co_await remove(there->czxid);
+    } catch (const error& e) {
+        if (e.code() == zk_errc::no_auth)
+            toolbox(on).remove_when_allowed(path, [=, czxid = there->czxid] {
+                [[maybe_unused]] const auto& kept = sole_right;
+                return remove(czxid);
+            });
+        throw;  // so that it is logged
+    }
 }
 
 struct fixed_node_claim::state : std::enable_shared_from_this<state> {
@@ -115,7 +125,7 @@ struct fixed_node_claim::state : std::enable_shared_from_this<state> {
     }
     void let_next_try() noexcept {
         if (!given_up && bodies.any()) return;
-        if (removing) right->about_to_release();
+        if (removing && !refused) right->about_to_release();
         if (removed) right->release();
     }
     // Only the first call has an effect.
@@ -126,19 +136,33 @@ struct fixed_node_claim::state : std::enable_shared_from_this<state> {
         toolbox(self->on).run_in_background(remove(self));
     }
     static asio::awaitable<void> remove(std::shared_ptr<state> self) {
-        std::optional<error> refused;
+        std::optional<error> failure;
         try {
             co_await self->granted.remove();
         } catch (const error& e) {
             self->failed = std::current_exception();
-            refused = e;
+            failure = e;
         } catch (...) {
             self->failed = std::current_exception();
         }
-        self->removed = true;
-        self->let_next_try();
+        self->refused = failure && failure->code() == zk_errc::no_auth;
+        if (self->refused) {
+            self->right->not_about_to_release();
+            toolbox(self->on).remove_when_allowed(self->granted.node, [self] { return remove_later(self); });
+        } else {
+            self->is_removed();
+        }
         self->done.fire();
-        if (refused && refused->code() != condition::session_ended) throw error(*refused);  // so that it is logged
+        if (failure && failure->code() != condition::session_ended) throw error(*failure);  // so that it is logged
+    }
+    // Until then the right stays: another attempt of this session could take the node for its own.
+    static asio::awaitable<void> remove_later(std::shared_ptr<state> self) {
+        co_await self->granted.remove();
+        self->is_removed();
+    }
+    void is_removed() noexcept {
+        removed = true;
+        let_next_try();
     }
 
     session on;
@@ -152,6 +176,7 @@ struct fixed_node_claim::state : std::enable_shared_from_this<state> {
     one_shot_event done;
     std::exception_ptr failed;               // written before `done` is fired
     bool removed = false, given_up = false;  // strand
+    bool refused = false;                    // strand: by an ACL, so `removed` may be late
     std::shared_ptr<own_guards> among;       // strand
 };
 

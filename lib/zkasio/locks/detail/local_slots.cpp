@@ -19,6 +19,11 @@ void local_slots::right::about_to_release() noexcept {
     leaving_ = true;
 }
 
+void local_slots::right::not_about_to_release() noexcept {
+    std::unique_lock lock(of_->mutex_);
+    if (std::exchange(leaving_, false) && wanted_) of_->change_.notify_all(std::move(lock));
+}
+
 void local_slots::right::release() noexcept {
     std::unique_lock lock(of_->mutex_);
     if (std::exchange(released_, true)) return;
@@ -134,6 +139,11 @@ void local_slots::session_over(std::error_code why) noexcept {
         for (auto& [number, wait] : std::exchange(in.waiting, {})) told.push_back(std::move(wait));
     change_.notify_all(std::move(lock));
     for (const one_shot_event& wait : told) wait.fire();
+}
+
+bool local_slots::warns_of_persistent_node() noexcept {
+    const std::lock_guard lock(mutex_);
+    return !std::exchange(warned_, true);
 }
 
 void local_slots::set_rest(std::uint32_t number, boot_clock::time_point until) {

@@ -76,6 +76,8 @@ public:
 
         /// Announces release(), see want_released().
         void about_to_release() noexcept;
+        /// release() is not to be expected soon after all: those who wait for it because of the announcement go on.
+        void not_about_to_release() noexcept;
         void release() noexcept;
 
     private:
@@ -105,6 +107,8 @@ public:
     bool has_all(std::uint32_t n);
     /// Fires when a number is released that take() has refused, or that is wanted.
     one_shot_event next_release() { return change_.next(); }
+    /// Whether nobody has been warned of a persistent node yet: true the first time.
+    bool warns_of_persistent_node() noexcept;
 
     void session_over(std::error_code why) noexcept override;
 
@@ -119,6 +123,7 @@ private:
     change_event change_;
 
     // All guarded by the mutex.
+    bool warned_ = false;
     std::uint64_t places_ = 0;  // that were ever taken
     std::map<line_key, line> lines_;
     std::error_code over_;

@@ -8,6 +8,7 @@
 #include <zkasio/locks/detail/lock_reports.hpp>
 #include <zkasio/locks/detail/lock_spec.hpp>
 #include <zkasio/recipe/certain.hpp>
+#include <zkasio/recipe/reports.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
 #include <asio/steady_timer.hpp>
@@ -66,10 +67,14 @@ asio::awaitable<void> list_slots(session on, std::string path, slot_search& to, 
 }
 
 // What list_slots() tells where the path is that of the one node. To look once, its create is enough.
-asio::awaitable<void> look_at_node(session on, std::string path, slot_search& to) {
+asio::awaitable<void> look_at_node(session on, std::string path, std::shared_ptr<local_slots> local, slot_search& to) {
     if (to.is_watched) {
         watched<std::optional<node_stat>> node = co_await on.exists_and_watch(path);
         to.changes = std::move(node.changes);
+        if (node.value && !node.value->is_ephemeral() && local->warns_of_persistent_node())
+            log_warning(on,
+                        "acquire " + path + " waits for a node that is not ephemeral: no end of a session removes it",
+                        {{"path", path}});
         if (node.value) co_return;
     }
     to.free.emplace_back();
@@ -82,7 +87,7 @@ asio::awaitable<search_ptr> begin_search(session on, slot_spec spec, std::shared
     std::vector<std::string> names;
     search->is_watched = how == look::and_watch;
     if (spec.is_node) {
-        co_await look_at_node(on, spec.path, *search);
+        co_await look_at_node(on, spec.path, local, *search);
         co_return search;
     }
     if (search->is_watched)

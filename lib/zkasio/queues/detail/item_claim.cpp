@@ -28,8 +28,7 @@ void add_dead(transaction& steps, const queue_spec& what, const read_item& item,
 
 // Removes the claim unless another consumer has claimed the item since: the answer to an earlier attempt may be lost,
 // or an operator may have removed the claim.
-asio::awaitable<void> item_claim::remove_claim(session on, spec_ptr what, read_item claimed, std::int64_t token,
-                                               std::shared_ptr<removal> told) {
+asio::awaitable<void> item_claim::remove_claim(session on, spec_ptr what, read_item claimed, std::int64_t token) {
     const std::string item = what->item(claimed.name), claim = what->claim(claimed.name);
     auto remove = [&]() -> asio::awaitable<void> {
         bool version_tells = claimed.is_counted;
@@ -49,17 +48,27 @@ asio::awaitable<void> item_claim::remove_claim(session on, spec_ptr what, read_i
         const std::optional<node_stat> found = co_await on.exists(claim);
         if (found && found->czxid == token) co_await on.remove(claim, node_version);
     };
-    std::optional<error> refused;
     try {
         co_await retry_until_certain(toolbox(on).make_back_off(), remove);
     } catch (const error& e) {
         const bool is_over = e.code() == zk_errc::no_node || (e.code() == zk_errc::bad_version && e.path() == claim) ||
                              e.code() == condition::session_ended || e.code() == condition::cancelled;
-        if (!is_over) {
-            told->failed = std::current_exception();
-            refused.emplace(e);
-        }
+        if (!is_over) throw;
     }
+}
+
+asio::awaitable<void> item_claim::remove_claim_and_tell(session on, spec_ptr what, read_item claimed,
+                                                        std::int64_t token, std::shared_ptr<removal> told) {
+    std::optional<error> refused;
+    try {
+        co_await remove_claim(on, what, claimed, token);
+    } catch (const error& e) {
+        told->failed = std::current_exception();
+        refused.emplace(e);
+    }
+    if (refused && refused->code() == zk_errc::no_auth)
+        toolbox(on).remove_when_allowed(what->claim(claimed.name),
+                                        [=] { return remove_claim(on, what, claimed, token); });
     told->ended.fire();
     if (refused) throw error(*refused);  // a background task that fails is logged
 }
@@ -103,7 +112,7 @@ void item_claim::return_item() noexcept {
     known.name = item_.name;
     known.version = item_.version;
     known.is_counted = item_.is_counted;
-    toolbox(on_).run_in_background(remove_claim(on_, what_, std::move(known), token_, gone_));
+    toolbox(on_).run_in_background(remove_claim_and_tell(on_, what_, std::move(known), token_, gone_));
 }
 
 namespace {

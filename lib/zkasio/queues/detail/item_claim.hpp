@@ -92,8 +92,9 @@ private:
         const one_shot_event ended;
         std::exception_ptr failed;  // written before `ended` is fired
     };
-    static asio::awaitable<void> remove_claim(session on, spec_ptr what, read_item claimed, std::int64_t token,
-                                              std::shared_ptr<removal> told);
+    static asio::awaitable<void> remove_claim(session on, spec_ptr what, read_item claimed, std::int64_t token);
+    static asio::awaitable<void> remove_claim_and_tell(session on, spec_ptr what, read_item claimed,
+                                                       std::int64_t token, std::shared_ptr<removal> told);
     bool end() noexcept { return !over_.exchange(true); }
     void report(delivery_end how) noexcept;
     [[noreturn]] void throw_lost(const std::string& operation, const std::string& why) const;

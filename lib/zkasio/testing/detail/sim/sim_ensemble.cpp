@@ -161,6 +161,13 @@ std::error_code sim_ensemble::operate(const std::vector<multi_op>& ops) {
     return code;
 }
 
+std::error_code sim_ensemble::operate(const set_acl_request& r) {
+    sim_txn txn = begin(0);
+    const multi_result result = tree_.set_acl(r, txn, nullptr);
+    commit(std::move(txn));
+    return result.code;
+}
+
 void sim_ensemble::remove_empty_containers() {
     std::vector<std::string> empty;
     for (const auto& [path, node] : tree_.nodes())

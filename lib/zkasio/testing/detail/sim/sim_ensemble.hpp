@@ -109,6 +109,7 @@ public:
     /// An operator's request, carried out at once.
     std::error_code operate(const detail::multi_op& op);
     std::error_code operate(const std::vector<detail::multi_op>& ops);  ///< all of them or none
+    std::error_code operate(const detail::set_acl_request& r);
     /// Removes containers whose last child is gone, as servers do after some time.
     void remove_empty_containers();
     void set_next_sequence(const std::string& path, std::int32_t next) { tree_.set_next_sequence(path, next); }
