@@ -44,6 +44,7 @@ std::error_code c_backend::submit(op_id id, const request& r) {
     if (!zh_) return errc::client_closed;
     if (made_here_.forked()) return errc::forked;
     if (is_over()) return errc::session_expired;  // fact 16: zoo_amulti would crash
+    if (is_own(r)) return zk_errc::unimplemented;
     // An earlier submit() has lost the connection, and this was not reported yet. The library would take this request,
     // and keep it for the next connection.
     const std::error_code not_now = std::make_error_code(std::errc::resource_unavailable_try_again);
@@ -61,7 +62,14 @@ std::error_code c_backend::submit(op_id id, const request& r) {
         const library_call guard(*this);
         step_over_reserved_numbers(zh_);
         errno = 0;
-        code = std::visit([&](const auto& req) { return send(id, req); }, r);
+        code = std::visit(
+            [&]<class Row>(const Row& row) -> std::error_code {
+                if constexpr (requires { Row::opcode; })
+                    return {};
+                else
+                    return send(id, row);
+            },
+            r);
         send_failure = errno;
     }
     if (!code) ++outstanding_;
