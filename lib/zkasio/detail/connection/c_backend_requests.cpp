@@ -31,7 +31,7 @@ void c_backend::begin_batch() {
     if (usable()) cork(true);
 }
 
-bool c_backend::is_settled() const { return news_.empty() && connected(); }
+bool c_backend::is_settled() const { return news_.empty() && connected() && unsent_.empty(); }
 
 void c_backend::end_batch() {
     in_batch_ = false;
@@ -44,11 +44,12 @@ std::error_code c_backend::submit(op_id id, const request& r) {
     if (!zh_) return errc::client_closed;
     if (made_here_.forked()) return errc::forked;
     if (is_over()) return errc::session_expired;  // fact 16: zoo_amulti would crash
-    if (is_own(r)) return zk_errc::unimplemented;
     // An earlier submit() has lost the connection, and this was not reported yet. The library would take this request,
     // and keep it for the next connection.
     const std::error_code not_now = std::make_error_code(std::errc::resource_unavailable_try_again);
     if (!connected()) return not_now;
+    if (!unsent_.empty() && !finish_own_frame()) return not_now;
+    if (is_own(r)) return submit_own(id, r);
     if (const auto* auth = std::get_if<add_auth_request>(&r); auth && !auth->known) {
         // The library puts a credential at the front of its queue, also in front of the rest of a half-sent request.
         int fd = -1, events = 0;
