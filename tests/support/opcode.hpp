@@ -23,8 +23,13 @@ struct opcode {
         remove_watches = 18,
         create_container = 19,
         create_ttl = 21,
+        multi_read = 22,
         auth = 100,
         set_watches = 101,
+        ephemerals = 103,
+        count_below = 104,
+        add_watch = 106,
+        who_am_i = 107,
     };
 };
 

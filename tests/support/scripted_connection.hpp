@@ -45,10 +45,13 @@ struct recorder final : detail::backend_listener {
     void on_node_event(detail::node_event e, std::string_view path) noexcept override {
         events.push_back({e, std::string(path)});
     }
+    void on_added_watch(detail::node_event e, std::string_view path) noexcept override {
+        added.push_back({e, std::string(path)});
+    }
     void on_log(std::string_view line) noexcept override { lines.emplace_back(line); }
     std::map<detail::op_id, std::vector<detail::reply>> replies;
     std::vector<detail::link_state> links;
-    std::vector<node_news> events;
+    std::vector<node_news> events, added;
     std::vector<std::string> lines;
     std::function<void(detail::op_id)> reaction;
 };

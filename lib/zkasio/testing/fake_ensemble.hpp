@@ -241,6 +241,9 @@ public:
     /// Servers without containers (before 3.5, and some that only speak the protocol) do not know the request that
     /// creates one: it ends the connection.
     void know_containers(bool yes);
+    /// Servers before 3.6 do not know operations::multi_read() and its neighbours: they answer with
+    /// zk_errc::unimplemented, and hang up.
+    void know_multi_read(bool yes);
 
     // -------------------------------------------------------------------------------------------------- nodes
     // The nodes as the leader has them. Changes made here happen at once, without a client. Paths are whole, with the

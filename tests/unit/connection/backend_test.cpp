@@ -66,7 +66,12 @@ TEST_CASE("backend: the size of random requests is never estimated too low", "[b
                                  get_config_request{},
                                  reconfig_request{text(), text(), text()},
                                  add_auth_request{text(), text()},
-                                 remove_watch_request{text()}};
+                                 remove_watch_request{text()},
+                                 who_am_i_request{},
+                                 ephemerals_request{text()},
+                                 count_below_request{text()},
+                                 add_watch_request{text()},
+                                 remove_added_watch_request{text()}};
         multi_request multi;
         for (std::size_t n = random() % 6; n > 0; --n) {
             const std::vector<multi_op> ops{create(), set_request{text(), text()}, remove_request{text()},

@@ -624,14 +624,14 @@ TEST_CASE("ephemeral budget: each answer that tells that a node is gone counts, 
         for (const zk_errc code : {zk_errc::no_auth, zk_errc::bad_version, zk_errc::throttled}) {
             reply a;
             a.code = code;
-            a.results.push_back({a.code, {}, {}});
+            a.results.push_back({a.code, {}, {}, {}, {}});
             run(b, what, a);
             CHECK(b.bytes() == one);
             CHECK(b.is_in_doubt(path));
         }
         reply a;
         a.code = zk_errc::no_node;
-        a.results.push_back({a.code, {}, {}});
+        a.results.push_back({a.code, {}, {}, {}, {}});
         run(b, what, a);
         CHECK(b.bytes() == 0);
         CHECK(b.questions().empty());

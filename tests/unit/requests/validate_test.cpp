@@ -47,6 +47,12 @@ std::vector<request> requests_for(const std::string& path) {
             get_acl_request{path},
             set_acl_request{path, open_acl()},
             remove_watch_request{path},
+            ephemerals_request{path},
+            count_below_request{path},
+            add_watch_request{path},
+            remove_added_watch_request{path},
+            multi_read_request{{get_request{path}}},
+            multi_read_request{{children_request{path}}},
             multi({creation(path)}),
             multi({set_request{path, ""}}),
             multi({remove_request{path}}),
@@ -62,6 +68,8 @@ TEST_CASE("validate: a mode that does not exist", "[validate]") {
 TEST_CASE("validate: good requests of every kind", "[validate]") {
     for (const request& r : requests_for("/a/b")) CHECK(code_for(r) == std::error_code());
     CHECK(code_for(get_config_request{true}) == std::error_code());
+    CHECK(code_for(who_am_i_request{}) == std::error_code());
+    CHECK(code_for(multi_read_request{}) == std::error_code());
     CHECK(code_for(reconfig_request{"server.4=h:1:2;3", "", ""}) == std::error_code());
     CHECK(code_for(reconfig_request{"server.4=h:1:2;3", "3", ""}) == std::error_code());
     CHECK(code_for(reconfig_request{"", "", "server.1=h:1:2;3"}) == std::error_code());
@@ -78,8 +86,10 @@ TEST_CASE("validate: bad paths in every kind of request, named", "[validate]") {
             REQUIRE(e);
             CHECK(e->code() == errc::invalid_path);
             CHECK(e->path() == path);
-            const bool in_multi = std::holds_alternative<multi_request>(r);
-            CHECK(e->operation() == (in_multi ? "multi (step 1)" : std::string(operation_name(r))));
+            const std::string step = std::holds_alternative<multi_request>(r)        ? " (step 1)"
+                                     : std::holds_alternative<multi_read_request>(r) ? " (read 1)"
+                                                                                     : "";
+            CHECK(e->operation() == std::string(operation_name(r)) + step);
         }
 }
 

@@ -40,6 +40,18 @@ public:
         }
         return number(-1).boolean(true).number(-1);
     }
+    jute_writer& operator()(const detail::multi_read_request& r) {
+        for (const detail::read_op& op : r.reads) {
+            number(std::holds_alternative<detail::get_request>(op) ? 4 : 8).boolean(false).number(-1);
+            std::visit(*this, op);
+        }
+        return number(-1).boolean(true).number(-1);
+    }
+    jute_writer& operator()(const detail::who_am_i_request&) { return *this; }
+    jute_writer& operator()(const detail::ephemerals_request& r) { return text(r.path); }
+    jute_writer& operator()(const detail::count_below_request& r) { return text(r.path); }
+    jute_writer& operator()(const detail::add_watch_request& r) { return text(r.path).number(r.recursive); }
+    jute_writer& operator()(const detail::remove_added_watch_request& r) { return text(r.path).number(3); }
 };
 
 inline std::string on_the_wire(const detail::request& r) {
@@ -69,6 +81,8 @@ inline std::vector<request_sample> each_kind_of_request() {
     create_request nothing;
     multi_request empty, all;
     all.ops = {plain, set_request{"/a", "data"}, remove_request{"/a"}, check_op{"/a"}};
+    multi_read_request reads;
+    reads.reads = {get_request{"/a"}, children_request{"/b"}};
     return {
         {plain, "create", "/a", true},
         {with_ttl, "create", "/a", true},
@@ -89,6 +103,13 @@ inline std::vector<request_sample> each_kind_of_request() {
         {add_auth_request{"digest", "user:password"}, "add_auth", "", false},
         {add_auth_request{}, "add_auth", "", false},
         {remove_watch_request{"/a", watch_kind::children}, "remove watch", "/a", false},
+        {reads, "multi_read", "", false},
+        {multi_read_request{}, "multi_read", "", false},
+        {who_am_i_request{}, "who_am_i", "", false},
+        {ephemerals_request{"/a"}, "ephemerals", "/a", false},
+        {count_below_request{"/a"}, "count_below", "/a", false},
+        {add_watch_request{"/a", true}, "add watch", "/a", false},
+        {remove_added_watch_request{"/a"}, "remove added watch", "/a", false},
     };
 }
 

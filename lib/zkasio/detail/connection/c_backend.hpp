@@ -3,6 +3,7 @@
 #include <zkasio/detail/base/fork_mark.hpp>
 #include <zkasio/detail/base/owned_descriptor.hpp>
 #include <zkasio/detail/connection/c_conversions.hpp>
+#include <zkasio/detail/connection/own_frames.hpp>
 #include <zkasio/detail/connection/tunnel.hpp>
 #include <zkasio/detail/seam/backend.hpp>
 
@@ -13,9 +14,12 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -27,7 +31,8 @@
 // The C library behind the seam. Only this room sees <zookeeper/zookeeper.h>, and these files deal with the
 // peculiarities of that library; "fact N" refers to the list in docs/c-client.md. c_backend_callbacks.cpp: the
 // library's callbacks; c_backend_requests.cpp: requests to it; c_backend_connection.cpp: its connection, from the
-// handshake to the end; c_backend_servers.cpp: the servers that it may use; c_backend.cpp: the rest.
+// handshake to the end; c_backend_own.cpp: frames of our own between the library's; c_backend_servers.cpp: the servers
+// that it may use; c_backend.cpp: the rest.
 namespace zkasio::detail {
 
 class c_backend;
@@ -135,6 +140,7 @@ private:
         static void on_string_stat(int rc, const char* value, const ::Stat* s, const void* data) noexcept;
         static void on_acl(int rc, ACL_vector* v, ::Stat* s, const void* data) noexcept;
         static void on_multi(int rc, const void* data) noexcept;
+        static void on_mark(int rc, const ::Stat*, const void*) noexcept;
         static void on_watch(zhandle_t*, int type, int, const char* path, void* context) noexcept;
         static void on_log(const char* message) noexcept;
     };
@@ -183,6 +189,29 @@ private:
     void abandon();
     void fail_connection();
     link_state link() const;
+
+    /// What the next frame from the server is.
+    enum class arrival {
+        nothing,   ///< it has not come, or not all of it that is needed
+        librarys,  ///< the library is to read it
+        ours,      ///< an answer to us, which is in news_
+        wrong,     ///< the connection was ended
+    };
+    std::error_code submit_own(op_id id, const request& r);
+    bool finish_own_frame();
+    interest wait_for_own_frame();
+    bool looks_at_frames() const noexcept { return !own_.empty() || !added_watches_.empty(); }
+    bool expects_answer() const noexcept { return outstanding_ > 0 || !own_.empty(); }
+    arrival look_at_next_frame();
+    arrival look_at_event(std::span<const char> seen, std::size_t length);
+    arrival read_own_frame();
+    arrival take_own_answer();
+    arrival wait_for_bytes(std::size_t bytes);
+    arrival wrong_frame(const std::string& why);
+    void low_water(std::size_t bytes);
+    void count_answers(std::size_t librarys) noexcept;
+    void lose_own();
+
     void tell_news();
     void report();
     const server_address* server_at(const std::string& endpoint) const;
@@ -200,10 +229,13 @@ private:
         node_event what;
         std::string path;
     };
+    struct added_watch_news {
+        told_change what;
+    };
     struct log_line {
         std::string text;
     };
-    using news = std::variant<reply_news, node_news, log_line>;
+    using news = std::variant<reply_news, node_news, added_watch_news, log_line>;
 
     backend_listener& listener_;
     zhandle_t* zh_ = nullptr;
@@ -234,6 +266,30 @@ private:
     bool refused_ = false;          // and which one has refused, without the library's knowledge
     owned_descriptor unread_;       // of the same socket as fd_: see ends_with_refusal(); only with credentials
     std::string last_bytes_;  // received since the goodbye: the last ones, as many as its answer has
+
+    // Frames of our own. All but the first three belong to one connection, see lose_own().
+    struct own_request {
+        op_id id;
+        own_question what;
+        std::int32_t number;
+        std::size_t ahead;  // requests of the library that were sent behind our one before, and are unanswered
+        std::string watched;  // of requests about watches: the path
+    };
+    std::string chroot_;
+    std::int32_t own_number_ = 0;  // of our last request
+    std::set<std::pair<std::string, std::int32_t>> unknown_;  // endpoints, and opcodes that they have refused
+    std::deque<own_request> own_;  // unanswered, in the order of sending
+    std::size_t ahead_of_own_ = 0;  // the sum of own_request::ahead
+    std::set<std::string> added_watches_;
+    std::string unsent_;  // the rest of a frame of which a part was sent: nothing else may be
+    std::chrono::steady_clock::time_point unsent_since_{};
+    bool own_wants_write_ = false;
+    std::string own_answer_;  // what has come of an answer of so many bytes
+    std::size_t own_answer_size_ = 0;
+    // The library has read whole frames only. False: it may be in the middle of one; true again behind the next that it
+    // has read in whole.
+    bool between_frames_ = true;
+    std::size_t low_water_ = 1;
 };
 
 }  // namespace zkasio::detail

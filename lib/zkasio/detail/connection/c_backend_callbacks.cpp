@@ -83,6 +83,12 @@ void c_backend::sink::on_multi(int rc, const void* data) noexcept {
     });
 }
 
+// See submit_own(): of the answer, only the order matters.
+void c_backend::sink::on_mark(int, const ::Stat*, const void*) noexcept {
+    c_backend* self = library_call::current;
+    if (self->outstanding_ > 0) --self->outstanding_;
+}
+
 // Fact 17: one watcher function with one context for everything. Session events are ignored here: report() looks at the
 // handle's state, which is also right when the library sends no event (fact 10).
 void c_backend::sink::on_watch(zhandle_t*, int type, int, const char* path, void* context) noexcept {
@@ -149,6 +155,7 @@ void c_backend::tell_news() {
             listener_.on_reply(a->id, std::move(a->what));
         }
         if (const auto* n = std::get_if<node_news>(&item)) listener_.on_node_event(n->what, n->path);
+        if (const auto* n = std::get_if<added_watch_news>(&item)) listener_.on_added_watch(n->what.what, n->what.path);
         if (const auto* l = std::get_if<log_line>(&item)) listener_.on_log(l->text);
     }
     news_.clear();
@@ -158,6 +165,7 @@ void c_backend::tell_news() {
 // Tells the listener all that has happened, and then whether the link has changed. Called last in each entry point.
 void c_backend::report() {
     if (telling_) return;
+    if (looks_at_frames() && !connected()) lose_own();
     tell_news();
     while (!made_here_.forked() && link() != reported_) {
         reported_ = link();

@@ -72,6 +72,7 @@ int c_backend::library_process(int events) {
 interest c_backend::next_interest() {
     if (!usable()) return {};
     cure_poison();  // the library is about to connect again
+    if (!unsent_.empty() && connected() && !finish_own_frame()) return wait_for_own_frame();
     take_next_server();
     const bool was_connected = connected();
     int fd = -1, events = 0;
@@ -80,8 +81,13 @@ interest c_backend::next_interest() {
     // After a round through the list the library would add T/60 to the pause that was made already: ask again.
     if (rc == ZOK && fd < 0) rc = library_interest(fd, events, tv);
     if (rc != ZOK && connected()) {
-        // Fact 6: after a ping that could not be sent, the library calls a dead connection alive. Reading finds out.
-        while (library_process(ZOOKEEPER_READ) == ZOK) {
+        // Fact 6: after a ping that could not be sent, the library calls a dead connection alive. Reading finds out;
+        // but the library must not read our answers. It has none of its own to come, or would have sent no ping.
+        if (looks_at_frames()) {
+            fail(server_ + ": closed by the server");
+            fail_connection();
+        }
+        while (connected() && library_process(ZOOKEEPER_READ) == ZOK) {
         }
     }
     if (!was_connected || !connected() || fd != fd_) adopt_descriptor(rc == ZOK ? fd : -1);
@@ -104,7 +110,8 @@ interest c_backend::network_interest() const {
     i.descriptor = tunnel_ ? tunnel_->descriptor() : fd_;
     i.read = fd_ >= 0;
     // A tunnel that is not open takes nothing from the library. An open tunnel itself waits when the network is full.
-    i.write = fd_ >= 0 && wants_write_ && (!tunnel_ || tunnel_->at() == tunnel::stage::open);
+    const bool wants_write = wants_write_ || own_wants_write_ || !unsent_.empty();
+    i.write = fd_ >= 0 && wants_write && (!tunnel_ || tunnel_->at() == tunnel::stage::open);
     if (tunnel_ && tunnel_->wants_write()) i.write = true;
     return i;
 }
@@ -118,6 +125,7 @@ void c_backend::adopt_descriptor(int fd) {
     inode_ = info.st_ino;
     corked_ = false;
     ++connection_;
+    lose_own();
     tunnel_.reset();
     if (fd < 0) return;
     ::fcntl(fd, F_SETFD, FD_CLOEXEC);  // fact 4
@@ -250,7 +258,9 @@ drain_result c_backend::process(bool readable, bool writable) {
     const auto can_read = [&] { return zoo_state(zh_) != ZOO_CONNECTING_STATE; };
     // The library discards unread answers when a write of its own fails: after the tunnel's end, it reads first.
     const bool reads_first = tunnel_ && tunnel_->has_ended() && can_read();
-    if (writable && wants_write_ && !reads_first) rc = library_process(ZOOKEEPER_WRITE);
+    if (writable) own_wants_write_ = false;
+    const bool is_whole = unsent_.empty() || !connected() || finish_own_frame();
+    if (writable && wants_write_ && is_whole && !reads_first) rc = library_process(ZOOKEEPER_WRITE);
     if (readable && rc == ZOK && can_read()) {
         const handshake answer = zoo_state(zh_) == ZOO_ASSOCIATING_STATE ? look_at_handshake() : handshake::good;
         if (answer == handshake::incomplete) {
@@ -321,7 +331,18 @@ drain_result c_backend::read_packets() {
     constexpr int fair_share = 256;  // fact 8
     const bool was_connected = connected();
     const std::uint64_t connection = connection_;
+    const auto is_same = [&] { return usable() && connection == connection_ && connected(); };
     for (int packet = 0; packet < fair_share; ++packet) {
+        if (looks_at_frames() && between_frames_) {
+            const arrival next = look_at_next_frame();
+            if (next == arrival::nothing || next == arrival::wrong) return drain_result::drained;
+            if (next == arrival::ours) {
+                tell_news();
+                if (!is_same() || (!expects_answer() && !tunnel_)) return drain_result::drained;
+                continue;
+            }
+        }
+        const std::size_t expected = outstanding_;
         const int rc = library_process(ZOOKEEPER_READ);
         if (!was_connected) {
             if (zoo_state(zh_) == ZOO_READONLY_STATE) {
@@ -334,10 +355,11 @@ drain_result c_backend::read_packets() {
             }
             return drain_result::drained;  // unread data brings another event
         }
+        between_frames_ = rc == ZOK;
+        if (!own_.empty()) count_answers(expected - outstanding_);
         tell_news();
-        const bool same = usable() && connection == connection_ && connected();
         // Unread data brings another event, unless the tunnel has already taken the data from the network.
-        if (rc != ZOK || !same || (outstanding_ == 0 && !tunnel_)) return drain_result::drained;
+        if (rc != ZOK || !is_same() || (!expects_answer() && !tunnel_)) return drain_result::drained;
     }
     return drain_result::more;
 }
@@ -394,6 +416,7 @@ void c_backend::abort_connection() {
 // never shown to the library (which would abort on it), and the library is closed when it has no connection.
 bool c_backend::send_goodbye() {
     if (!usable() || !connected() || fd_ < 0) return false;
+    if (!unsent_.empty() && !finish_own_frame()) return false;
     int fd = -1, events = 0;
     timeval tv{};
     if (library_interest(fd, events, tv) != ZOK || (events & ZOOKEEPER_WRITE) != 0 || !connected()) return false;

@@ -31,7 +31,7 @@ void c_backend::begin_batch() {
     if (usable()) cork(true);
 }
 
-bool c_backend::is_settled() const { return news_.empty() && connected(); }
+bool c_backend::is_settled() const { return news_.empty() && connected() && unsent_.empty(); }
 
 void c_backend::end_batch() {
     in_batch_ = false;
@@ -48,6 +48,8 @@ std::error_code c_backend::submit(op_id id, const request& r) {
     // and keep it for the next connection.
     const std::error_code not_now = std::make_error_code(std::errc::resource_unavailable_try_again);
     if (!connected()) return not_now;
+    if (!unsent_.empty() && !finish_own_frame()) return not_now;
+    if (is_own(r)) return submit_own(id, r);
     if (const auto* auth = std::get_if<add_auth_request>(&r); auth && !auth->known) {
         // The library puts a credential at the front of its queue, also in front of the rest of a half-sent request.
         int fd = -1, events = 0;
@@ -61,7 +63,14 @@ std::error_code c_backend::submit(op_id id, const request& r) {
         const library_call guard(*this);
         step_over_reserved_numbers(zh_);
         errno = 0;
-        code = std::visit([&](const auto& req) { return send(id, req); }, r);
+        code = std::visit(
+            [&]<class Row>(const Row& row) -> std::error_code {
+                if constexpr (requires { Row::opcode; })
+                    return {};
+                else
+                    return send(id, row);
+            },
+            r);
         send_failure = errno;
     }
     if (!code) ++outstanding_;

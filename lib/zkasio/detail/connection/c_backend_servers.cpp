@@ -72,6 +72,7 @@ void c_backend::open(const open_params& p) {
     servers_ = p.servers;
     secured_ = p.secured;
     read_only_ = p.read_only;
+    chroot_ = p.chroot;
     const std::string hosts = join(servers_) + p.chroot;
 
     clientid_t id{};

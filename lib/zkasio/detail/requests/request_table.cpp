@@ -68,8 +68,9 @@ void request_table::wait_connected(op_id id, request_receiver to) {
 
 namespace {
 
+// Or has a frame of our own, which is nothing for a connection that is not the library's as it stands.
 bool changes_or_needs_quorum(const request& r) {
-    return is_write(r) || std::holds_alternative<sync_request>(r);
+    return is_write(r) || std::holds_alternative<sync_request>(r) || is_own(r);
 }
 
 }  // namespace

@@ -55,6 +55,13 @@ public:
                             "containers and times to live are not possible in a transaction");
         }
     }
+    void operator()(const multi_read_request& r) const {
+        for (std::size_t i = 0; i < r.reads.size(); ++i) {
+            const std::string name = std::string(operation_) + " (read " + std::to_string(i + 1) + ")";
+            std::visit(validator(name, has_chroot_), r.reads[i]);
+        }
+    }
+    void operator()(const who_am_i_request&) const {}
     void operator()(const add_auth_request& r) const {
         if (r.scheme.empty() || r.scheme.find('\0') != std::string::npos)
             refuse(errc::invalid_argument, {}, "the scheme is empty, or has a NUL");
@@ -119,8 +126,9 @@ void validate_path(std::string_view path, std::size_t chroot_length, std::string
 void validate(const request& r, std::size_t chroot_length, std::string_view operation, std::size_t checks) {
     const validator v(operation.empty() ? operation_name(r) : operation, chroot_length > 0, checks);
     std::visit(v, r);
-    const auto* multi = std::get_if<multi_request>(&r);
-    const std::size_t paths = multi ? multi->ops.size() : 1;
+    const auto* const multi = std::get_if<multi_request>(&r);
+    const auto* const reads = std::get_if<multi_read_request>(&r);
+    const std::size_t paths = multi ? multi->ops.size() : reads ? reads->reads.size() : 1;
     v.size(encoded_size(r) + paths * chroot_length, path_of(r));
 }
 

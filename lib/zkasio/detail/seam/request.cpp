@@ -88,6 +88,12 @@ std::size_t multi_request::size() const noexcept {
     return n;
 }
 
+std::size_t multi_read_request::size() const noexcept {
+    std::size_t n = step_size;
+    for (const read_op& op : reads) n += step_size + std::visit([](const auto& read) { return whole_size(read); }, op);
+    return n;
+}
+
 bool is_write(const request& r) noexcept {
     return std::visit([](const auto& row) { return std::remove_cvref_t<decltype(row)>::writes; }, r);
 }

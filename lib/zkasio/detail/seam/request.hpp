@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <type_traits>
 #include <variant>
 #include <vector>
 
@@ -19,8 +20,9 @@
 ///
 /// `name`: the name in messages; `writes`: the ensemble orders the request among all writes; `watches`: the kind of its
 /// watch; `watches_missing_node`: the watch is set even when the answer is "no such node"; `size()`: at least the bytes
-/// on the wire without the path. A new operation is a row here, a call of the library in c_backend_requests.cpp, and a
-/// member of `operations`.
+/// on the wire without the path; `opcode`: the C library does not know the request, whose frame is ours. A new
+/// operation is a row here, a call of the library in c_backend_requests.cpp or a body in own_frames.cpp, and a member
+/// of `operations`.
 namespace zkasio::detail {
 
 enum class watch_kind {
@@ -144,9 +146,64 @@ struct remove_watch_request {
     watch_kind kind = watch_kind::data;
     std::size_t size() const noexcept { return 16; }
 };
+using read_op = std::variant<get_request, children_request>;
+/// The watches of its reads are false.
+struct multi_read_request {
+    static constexpr std::string_view name = "multi_read";
+    static constexpr bool writes = false;
+    static constexpr std::int32_t opcode = 22;
+    std::vector<read_op> reads;
+    std::size_t size() const noexcept;
+};
+struct who_am_i_request {
+    static constexpr std::string_view name = "who_am_i";
+    static constexpr bool writes = false;
+    static constexpr std::int32_t opcode = 107;
+    std::size_t size() const noexcept { return 4; }
+};
+/// Finds the paths that begin with `path`.
+struct ephemerals_request {
+    static constexpr std::string_view name = "ephemerals";
+    static constexpr bool writes = false;
+    static constexpr std::int32_t opcode = 103;
+    std::string path;
+    std::size_t size() const noexcept { return 8; }
+};
+struct count_below_request {
+    static constexpr std::string_view name = "count_below";
+    static constexpr bool writes = false;
+    static constexpr std::int32_t opcode = 104;
+    std::string path;
+    std::size_t size() const noexcept { return 8; }
+};
+/// Sets a watch that stands until its connection ends, or remove_added_watch_request. See
+/// backend_listener::on_added_watch().
+struct add_watch_request {
+    static constexpr std::string_view name = "add watch";
+    static constexpr bool writes = false;
+    static constexpr std::int32_t opcode = 106;
+    std::string path;
+    bool recursive = false;  ///< of all nodes below as well, whose changes tell of no children
+    std::size_t size() const noexcept { return 12; }
+};
+/// Takes along the other watches of that path, of all kinds.
+struct remove_added_watch_request {
+    static constexpr std::string_view name = "remove added watch";
+    static constexpr bool writes = false;
+    static constexpr std::int32_t opcode = 18;
+    std::string path;
+    std::size_t size() const noexcept { return 12; }
+};
 using request = std::variant<create_request, remove_request, set_request, exists_request, get_request, children_request,
                              sync_request, get_acl_request, set_acl_request, get_config_request, reconfig_request,
-                             add_auth_request, multi_request, remove_watch_request>;
+                             add_auth_request, multi_request, remove_watch_request, multi_read_request,
+                             who_am_i_request, ephemerals_request, count_below_request, add_watch_request,
+                             remove_added_watch_request>;
+
+inline constexpr std::size_t first_own_request = 14;
+static_assert(std::is_same_v<std::variant_alternative_t<first_own_request, request>, multi_read_request>);
+/// Whether the C library does not know the request: this one and those behind it.
+inline bool is_own(const request& r) noexcept { return r.index() >= first_own_request; }
 
 /// Whether a server orders the request among all writes of the ensemble.
 bool is_write(const request& r) noexcept;
@@ -169,10 +226,13 @@ watch_target watch_of(const request& r);
 /// Whether "no such node" can only mean that the client's own root is missing.
 bool is_about_root(const request& r);
 
+/// Of a step of a transaction, or of a read among several.
 struct multi_result {
     std::error_code code;
     std::string path;  ///< of a created node
     std::optional<node_stat> stat;
+    std::string data;
+    std::vector<std::string> children;
 };
 struct reply {
     std::error_code code;

@@ -88,6 +88,8 @@ void sim_link::add_chroot(request& r) const {
     std::visit(one, r);
     if (auto* m = std::get_if<multi_request>(&r))
         for (multi_op& op : m->ops) std::visit(one, op);
+    if (auto* m = std::get_if<multi_read_request>(&r))
+        for (read_op& op : m->reads) std::visit(one, op);
 }
 
 void sim_link::strip_chroot(std::string& path) const {
@@ -101,6 +103,7 @@ std::error_code sim_link::submit(op_id id, const request& asked_for) {
     // As in the library, which asks a server only about watches that it knows.
     if (const auto* m = std::get_if<remove_watch_request>(&r); m && !registered_.contains({m->path, m->kind}))
         return zk_errc::no_watcher;
+    if (unknown_.contains(r.index())) return zk_errc::unimplemented;
     if (const auto* a = std::get_if<add_auth_request>(&r); a && !a->known) auth_.push_back(*a);
     if (const auto* m = std::get_if<multi_request>(&r))
         for (const multi_op& op : m->ops)
@@ -139,6 +142,7 @@ void sim_link::close() {
     requests_.clear();
     outgoing_.clear();
     armed_.clear();
+    added_.clear();
     fail_all(errc::client_closed);
 }
 
@@ -174,6 +178,7 @@ void sim_link::handle(arrival&& a) {
         }
         const bool was_connected = state_ == state::connected;
         state_ = state::none;
+        known_added_.clear();
         connects_next_ = l->by_server;
         if (!connects_next_) begin_connecting();
         fail_all(zk_errc::connection_loss);
@@ -190,6 +195,13 @@ void sim_link::handle(answered&& a) {
     const request what = std::move(it->second);
     outstanding_.erase(it);
     register_watch(what, a.what.code);
+    if (is_own(what) && a.what.code == zk_errc::unimplemented) unknown_.insert(what.index());
+    if (std::holds_alternative<ephemerals_request>(what))
+        std::erase_if(a.what.children, [this](std::string& path) {
+            const bool is_below = path.starts_with(chroot_ + '/') || path == chroot_;
+            if (is_below) strip_chroot(path);
+            return !is_below;
+        });
     if (!chroot_.empty()) {
         if (!a.what.path.empty()) strip_chroot(a.what.path);
         for (multi_result& one : a.what.results)
@@ -207,9 +219,16 @@ void sim_link::register_watch(const request& r, const std::error_code& code) {
     if (const auto* e = std::get_if<exists_request>(&r); e && e->watch && (!code || code == zk_errc::no_node))
         registered_.emplace(e->path, watch_kind::data);
     if (const auto* m = std::get_if<remove_watch_request>(&r); m && !code) registered_.erase({m->path, m->kind});
+    if (const auto* a = std::get_if<add_watch_request>(&r); a && !code) known_added_.insert(a->path);
+    if (const auto* a = std::get_if<remove_added_watch_request>(&r); a && !code) known_added_.erase(a->path);
 }
 
 void sim_link::handle(event&& e) {
+    if (!known_added_.empty() && !goodbye_sent_) {
+        std::string path = e.path;
+        strip_chroot(path);
+        listener_.on_added_watch(e.what, path);
+    }
     bool known = false;
     if (e.what != node_event::children_changed) known = registered_.erase({e.path, watch_kind::data}) > 0;
     if (e.what == node_event::children_changed || e.what == node_event::removed)

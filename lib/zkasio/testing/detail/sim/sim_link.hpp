@@ -3,7 +3,9 @@
 #include <zkasio/testing/detail/sim/sim_ensemble.hpp>
 
 #include <deque>
+#include <map>
 #include <set>
+#include <string>
 #include <utility>
 #include <variant>
 
@@ -42,14 +44,16 @@ public:
     std::int64_t session() const noexcept { return attached_ ? server_session_ : session_; }
     bool attached() const noexcept { return attached_; }
     bool read_only() const noexcept { return read_only_; }  ///< see open_params
-    std::size_t watches() const noexcept { return armed_.size(); }
+    std::size_t watches() const { return armed_.size() + added_paths().size(); }
     void list_watched(std::set<std::string>& paths) const {
         for (const watch_key& key : armed_) paths.insert(key.first);
+        paths.merge(added_paths());
     }
     /// The armed watches, as text.
     std::string watched() const {
         std::string text;
         for (const watch_key& key : armed_) text += ' ' + name_of(key);
+        for (const std::string& path : added_paths()) text += ' ' + path + "/+";
         return text;
     }
     std::size_t requests() const noexcept { return requests_.size(); }
@@ -127,6 +131,9 @@ private:
     bool is_refused(const detail::request& r, detail::reply& result) const;
     detail::reply read(const detail::request& r);
     detail::reply write(const detail::request& r);
+    detail::reply read_own(const detail::request& r);
+    std::set<std::string> added_paths() const;
+    bool is_added(detail::watch_kind kind, const std::string& path, detail::node_event e) const;
     void fire(const sim_change& c);
     void fire(detail::node_event e, const std::string& path, std::int64_t czxid,
               std::initializer_list<detail::watch_kind> kinds, const acl& entries);
@@ -146,6 +153,8 @@ private:
     std::string chroot_;  // part of the paths kept here, but not of those in requests and answers
     std::int64_t last_seen_ = 0;                                    // the highest zxid of an answer
     std::set<watch_key> registered_;  // which the library would set again on the next connection
+    std::set<std::string> known_added_;  // added watches of this connection
+    std::set<std::size_t> unknown_;  // requests that a server does not know, by their index
     std::deque<std::pair<detail::op_id, detail::request>> outstanding_;
     std::deque<arrival> arrived_;
     bool readable_ = false;  // the eventfd has been written to, and not been read
@@ -159,6 +168,7 @@ private:
     std::deque<packet> requests_;
     std::deque<arrival> outgoing_;
     std::set<watch_key> armed_;
+    std::map<watch_key, bool> added_;  // of data and of children, as a server has them; true: recursive
     identities who_;
     sim_tree view_;           // the tree that this server has
     std::int64_t known_ = 0;  // how many transactions of the ensemble's log this server has

@@ -43,6 +43,14 @@ std::string path_in(const request& r) {
     return std::visit(path, r);
 }
 
+std::uint64_t listings_in(const request& r) {
+    const auto* const several = std::get_if<multi_read_request>(&r);
+    if (!several) return std::holds_alternative<children_request>(r) ? 1 : 0;
+    std::uint64_t n = 0;
+    for (const read_op& op : several->reads) n += std::holds_alternative<children_request>(op) ? 1 : 0;
+    return n;
+}
+
 // A server lists the children of a node as a Java HashSet of their names is iterated, which is not sorted: by buckets,
 // of each the oldest child first.
 std::vector<std::string> as_listed(const sim_tree& tree, const std::string& path) {
@@ -77,8 +85,12 @@ constexpr std::size_t handshake_bytes = 4 + 37;
 
 std::size_t bytes_of(const reply& r, const request& answers) {
     std::size_t all = header_bytes;
-    for (const multi_result& one : r.results)
-        all += 9 + (one.path.empty() ? 0 : 4 + one.path.size()) + (one.stat ? stat_bytes : 0);
+    const bool are_reads = std::holds_alternative<multi_read_request>(answers);
+    for (const multi_result& one : r.results) {
+        all += 9 + (one.path.empty() ? 0 : 4 + one.path.size()) + (one.stat ? stat_bytes : 0) + (are_reads ? 4 : 0) +
+               one.data.size();
+        for (const std::string& name : one.children) all += 4 + name.size();
+    }
     if (r.code) return all;
     if (!r.path.empty()) all += 4 + r.path.size();
     if (r.stat.czxid != 0) all += stat_bytes;
@@ -101,6 +113,8 @@ std::string sim_link::next_request() const {
         for (const multi_op& op : m->ops)
             text += (std::holds_alternative<check_op>(op) ? " if " : " ") +
                     std::visit([](const auto& one) { return one.path; }, op);
+    if (const auto* m = std::get_if<multi_read_request>(&r))
+        for (const read_op& op : m->reads) text += ' ' + std::visit([](const auto& one) { return one.path; }, op);
     return text;
 }
 
@@ -190,6 +204,7 @@ bool sim_link::authenticate(const add_auth_request& a) {
     attached_ = false;
     requests_.clear();
     armed_.clear();
+    added_.clear();
     send(auth_refused{});
     return false;
 }
@@ -226,6 +241,7 @@ void sim_link::drop(std::size_t applied, std::size_t delivered, bool by_server) 
     attached_ = false;
     requests_.clear();
     armed_.clear();
+    added_.clear();
     // A session of which its client has not learnt would expire some time later: end it now.
     const bool known =
         session_ == server_session_ ||
@@ -251,22 +267,24 @@ void sim_link::serve(packet p) {
     if (auto* a = std::get_if<asked>(&p)) {
         counts().bytes_in += size_on_the_wire(a->what);
         counts().writes += writes(a->what) ? 1 : 0;
-        counts().listings += std::holds_alternative<children_request>(a->what) ? 1 : 0;
+        counts().listings += listings_in(a->what);
         if (const auto* auth = std::get_if<add_auth_request>(&a->what); auth && !auth->known && !authenticate(*auth))
             return;
         reply r = serve(a->what);
         counts().bytes_out += bytes_of(r, a->what);
         send(answered{a->id, std::move(r), known_});
+        if (is_own(a->what) && !ensemble_.know_multi_read) drop(0, outgoing_.size(), true);
         return;
     }
     ensemble_.end_session(server_session_);
     attached_ = false;
     armed_.clear();
+    added_.clear();
     send(said_goodbye{});
 }
 
 void sim_link::fire(const sim_change& c) {
-    if (armed_.empty()) return;
+    if (armed_.empty() && added_.empty()) return;
     const std::string parent(parent_path(c.path));
     const std::int64_t czxid = c.node.stat.czxid;
     const acl& of_node = c.node.acl;
@@ -288,8 +306,71 @@ void sim_link::fire(const sim_change& c) {
 void sim_link::fire(node_event e, const std::string& path, std::int64_t czxid,
                     std::initializer_list<watch_kind> kinds, const acl& entries) {
     bool armed = false;
-    for (const watch_kind kind : kinds) armed = armed_.erase({path, kind}) > 0 || armed;
+    for (const watch_kind kind : kinds) {
+        armed = armed_.erase({path, kind}) > 0 || armed;
+        armed = armed || is_added(kind, path, e);
+    }
     if (armed && permits(entries, permission::read, who_)) send(event{e, path, czxid});
+}
+
+std::set<std::string> sim_link::added_paths() const {
+    std::set<std::string> paths;
+    for (const auto& [key, is_recursive] : added_) paths.insert(key.first);
+    return paths;
+}
+
+// A recursive one tells of all nodes below as well, and never of children.
+bool sim_link::is_added(watch_kind kind, const std::string& path, node_event e) const {
+    if (const auto here = added_.find({path, kind}); here != added_.end() && !here->second) return true;
+    if (e == node_event::children_changed) return false;
+    for (std::string_view at = path; !at.empty(); at = parent_path(at))
+        if (const auto it = added_.find({std::string(at), kind}); it != added_.end() && it->second) return true;
+    return false;
+}
+
+reply sim_link::read_own(const request& r) {
+    reply result;
+    const std::string path = path_in(r);
+    if (!ensemble_.know_multi_read) {
+        result.code = zk_errc::unimplemented;
+    } else if (const auto* m = std::get_if<multi_read_request>(&r)) {
+        for (const read_op& op : m->reads) {
+            const request step = std::visit([](const auto& one) { return request(one); }, op);
+            reply one;
+            one.code = ensemble_.refusal_of(path_in(step));
+            if (!one.code) one = read(step);
+            multi_result& told = result.results.emplace_back();
+            told.code = one.code;
+            if (one.code) continue;
+            if (std::holds_alternative<get_request>(op)) {
+                told.stat = one.stat;
+                told.data = std::move(one.data);
+            }
+            told.children = std::move(one.children);
+        }
+    } else if (std::holds_alternative<who_am_i_request>(r)) {
+        for (const acl_id& who : who_) {
+            std::string id = who.id();
+            if (who.scheme() == "digest") id.erase(std::min(id.find(':'), id.size()));  // shown without its password
+            result.acl.emplace_back(permission::none, acl_id(who.scheme(), std::move(id)));
+        }
+    } else if (std::holds_alternative<ephemerals_request>(r)) {
+        result.children = view_.ephemerals_of(server_session_);
+        std::erase_if(result.children, [&](const std::string& one) { return !one.starts_with(path); });
+    } else if (std::holds_alternative<count_below_request>(r)) {
+        result.code = read(get_request{path}).code;
+        const std::string below = path == "/" ? path : path + '/';
+        for (const auto& [other, of] : view_.nodes())
+            if (!result.code && other != path && other.starts_with(below)) ++result.stat.num_children;
+    } else if (const auto* a = std::get_if<add_watch_request>(&r)) {
+        for (const watch_kind kind : {watch_kind::data, watch_kind::children}) added_[{path, kind}] = a->recursive;
+    } else {
+        std::size_t removed = 0;
+        for (const watch_kind kind : {watch_kind::data, watch_kind::children})
+            removed += added_.erase({path, kind}) + armed_.erase({path, kind});
+        if (removed == 0) result.code = zk_errc::no_watcher;
+    }
+    return result;
 }
 
 reply sim_link::serve(const request& r) {
@@ -303,6 +384,7 @@ reply sim_link::serve(const request& r) {
         return result;
     }
     if (writes(r)) return write(r);
+    if (is_own(r)) return read_own(r);
     if (const auto* s = std::get_if<sync_request>(&r)) {
         catch_up(ensemble_.last_zxid());
         result.path = s->path;
@@ -350,13 +432,17 @@ reply sim_link::read(const request& r) {
         return result;
     }
     if (result.code == zk_errc::no_auth) return result;
+    const auto arm = [&](watch_kind kind) {
+        armed_.insert({path, kind});
+        if (ensemble_.one_watch_at_a_path) added_.erase({path, kind});
+    };
     if (const auto* c = std::get_if<children_request>(&r)) {
         result.children = as_listed(view_, path);
-        if (c->watch && node) armed_.insert({path, watch_kind::children});
+        if (c->watch && node) arm(watch_kind::children);
     } else if (const auto* g = std::get_if<get_request>(&r)) {
-        if (g->watch && node) armed_.insert({path, watch_kind::data});
+        if (g->watch && node) arm(watch_kind::data);
     } else if (const auto* e = std::get_if<exists_request>(&r)) {
-        if (e->watch) armed_.insert({path, watch_kind::data});
+        if (e->watch) arm(watch_kind::data);
     } else {
         result.code = zk_errc::unimplemented;
     }
