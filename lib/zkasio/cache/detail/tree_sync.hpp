@@ -82,6 +82,7 @@ public:
     // ---------------------------------------------------------------------------------------------- what has happened
     /// @param by_one_watch the root has a recursive watch on this connection (C10).
     void connected(bool by_one_watch = false);
+    bool by_one_watch() const noexcept { return by_one_watch_; }
     void disconnected();
     void changed(node_change what, const std::string& path);
     void answered(node_read what, const std::string& path, std::error_code code, node_answer&& answer);
