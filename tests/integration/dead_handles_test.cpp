@@ -268,15 +268,15 @@ TEST_CASE("what streams of one node return may be awaited when they are gone") {
         const std::error_code closed = errc::client_closed;  // one that is destroyed is closed
         using values = value_stream;
         using children = children_stream;
-        co_await when_dead("value_stream.hpp next", watch_value(zk, "/"), [](values& s) { return s.next(); }, closed);
+        co_await when_dead("streams.hpp next", watch_value(zk, "/"), [](values& s) { return s.next(); }, closed);
         co_await when_dead(
-            "value_stream.hpp settled", watch_value(zk, "/"), [](values& s) { return s.settled(0s); }, closed);
-        co_await when_dead("value_stream.hpp close", watch_value(zk, "/"), [](values& s) { return s.close(); });
+            "streams.hpp settled", watch_value(zk, "/"), [](values& s) { return s.settled(0s); }, closed);
+        co_await when_dead("streams.hpp close", watch_value(zk, "/"), [](values& s) { return s.close(); });
         co_await when_dead(
-            "children_stream.hpp next", watch_children(zk, "/"), [](children& s) { return s.next(); }, closed);
+            "streams.hpp next", watch_children(zk, "/"), [](children& s) { return s.next(); }, closed);
         co_await when_dead(
-            "children_stream.hpp settled", watch_children(zk, "/"), [](children& s) { return s.settled(0s); }, closed);
-        co_await when_dead("children_stream.hpp close", watch_children(zk, "/"),
+            "streams.hpp settled", watch_children(zk, "/"), [](children& s) { return s.settled(0s); }, closed);
+        co_await when_dead("streams.hpp close", watch_children(zk, "/"),
                            [](children& s) { return s.close(); });
         using follower = node_follower;
         co_await when_dead("node_follower.hpp next", follower(zk, "/", node_read::data),
@@ -391,11 +391,11 @@ TEST_CASE("what groups and their members return may be awaited when they are gon
         co_await when_dead("group.hpp join", g, [](group& o) { return o.join("me"); });
         co_await when_dead("group.hpp members", g, [](group& o) { return o.members(); });
         co_await when_dead(
-            "group_observer.hpp ready", g.observe(), [](group_observer& o) { return o.ready(); }, errc::client_closed);
+            "group.hpp ready", g.observe(), [](group_observer& o) { return o.ready(); }, errc::client_closed);
         co_await when_dead(
-            "group_observer.hpp next", g.observe(), [](group_observer& o) { return o.next(); }, errc::client_closed);
+            "group.hpp next", g.observe(), [](group_observer& o) { return o.next(); }, errc::client_closed);
         co_await when_dead(
-            "group_observer.hpp settled", g.observe(), [](group_observer& o) { return o.settled(0s); },
+            "group.hpp settled", g.observe(), [](group_observer& o) { return o.settled(0s); },
             errc::client_closed);
 
         using member = group_membership;

@@ -136,8 +136,8 @@ TEST_CASE("what watches, one-shots and pending requests return may be awaited wh
     auto body = [&](client zk) -> asio::awaitable<void> {
         one_shot_event fired = toolbox(zk).make_one_shot_event();
         fired.fire();
-        co_await when_dead("one_shot_event.hpp wait", fired, [](one_shot_event& o) { return o.wait(); });
-        co_await when_dead("one_shot_event.hpp run_until", toolbox(zk).make_one_shot_event(),
+        co_await when_dead("events.hpp wait", fired, [](one_shot_event& o) { return o.wait(); });
+        co_await when_dead("events.hpp run_until", toolbox(zk).make_one_shot_event(),
                            [](one_shot_event& o) { return o.run_until(nothing); });
 
         auto turn = std::make_unique<local_turn>(zk.session_now(), "/a", std::nullopt);
@@ -197,7 +197,7 @@ TEST_CASE("every public member that returns an awaitable is tried without its ob
                         read_file(root / "tests/integration/dead_handles_test.cpp") +
                         read_file(root / "tests/integration/discovery_registry_test.cpp");
     tried = std::regex_replace(tried, std::regex("when_dead\\(\\s+"), "when_dead(");  // however it is laid out
-    const std::set<std::string> kept_by_their_callers{"lock_claim.hpp gone", "change_event.hpp until"};
+    const std::set<std::string> kept_by_their_callers{"lock_claim.hpp gone", "events.hpp until"};
 
     const std::vector<std::string> members = public_awaitable_members();
     for (const std::string& name : members) {
