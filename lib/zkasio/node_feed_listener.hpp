@@ -51,7 +51,8 @@ public:
 
     /// The answer to a read. @param code the server's error code, if the read failed; never the loss of the connection.
     virtual void answered(node_read what, const std::string& path, std::error_code code, node_answer answer) = 0;
-    /// A watch has fired, and no longer exists, unless it is the recursive one. May also be called for nodes that are not watched.
+    /// A watch has fired, and no longer exists, unless it is the recursive one. May also be called for nodes that are not
+    /// watched.
     virtual void changed(node_change what, const std::string& path) = 0;
     /// A server has accepted a credential of client::add_auth(): nodes that this client could not read may be readable
     /// from now on. Does nothing, unless it is overridden.

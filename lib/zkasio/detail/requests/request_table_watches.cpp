@@ -36,8 +36,8 @@ void request_table::send_watch_removal(const std::string& path, watch_kind kind)
         watches_.removed(path, kind, true);
         return;
     }
-    // The watch was a feed's, and has gone with the connection; or the one of all nodes below is there, which the removal
-    // would take along.
+    // The watch was a feed's, and has gone with the connection; or a recursive one is there, which the removal would
+    // take along.
     if (!link_.connected() || has_one_watch(path)) {
         forget_watch(path, kind);
         watches_.removed(path, kind, true);
