@@ -279,7 +279,7 @@ namespace {
 
 struct following_one : node_feed_listener {
     explicit following_one(std::size_t& a) : asked(a) {}
-    void connected() override {}
+    void connected(bool) override {}
     void disconnected() override {}
     void closed(std::error_code) override {}
     void answered(node_read, const std::string&, std::error_code, node_answer) override {}

@@ -23,7 +23,7 @@ node_feed& node_feed::operator=(node_feed&& other) noexcept {
 }
 
 node_feed::~node_feed() {
-    if (state_) on_strand(core_, [core = core_, state = state_] { core->requests().feeds().remove(*state); });
+    if (state_) on_strand(core_, [core = core_, state = state_] { core->requests().remove_feed(*state); });
 }
 
 void node_feed::read(node_read what, std::string path) const {

@@ -137,6 +137,7 @@ node_feed toolbox::feed(std::string root, const std::shared_ptr<node_feed_listen
     auto state = std::make_shared<feed_state>();
     state->root = std::move(root);
     state->listener = to;
+    state->wants_one_watch = to->wants_one_watch();
     on_.core_->requests().add_feed(state);
     return access::make<node_feed>(on_.core_, std::move(state));
 }

@@ -55,6 +55,7 @@ struct following {
         });
         CHECK(servers.watches() == watches);
         CHECK(servers.not_named == 0);
+        CHECK(servers.not_set == 0);
     }
     std::string data(const std::string& path) const {
         const auto n = told.find(path);

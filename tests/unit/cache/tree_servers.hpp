@@ -34,6 +34,8 @@ public:
     bool stat_needs_permission = false;
     /// Watches that the client did not name when it lost the connection: its library would set them again.
     std::size_t not_named = 0;
+    /// Watches that the client gave up, and has none, since it has one for all nodes.
+    std::size_t not_set = 0;
 
     explicit tree_servers(cache_detail::tree_sync& client) : client_(client) { nodes_["/"]; }
 
@@ -41,13 +43,14 @@ public:
     bool up() const noexcept { return up_; }
 
     // ----------------------------------------------------------------------------------------- what others do
-    void create(const std::string& path, std::string data = "", std::int64_t owner = 0) {
+    void create(const std::string& path, std::string data = "", std::int64_t owner = 0, bool secret = false) {
         const auto parent = nodes_.find(parent_of(path));
         if (nodes_.contains(path) || parent == nodes_.end() || parent->second.stat.ephemeral_owner != 0) return;
         node& n = nodes_[path];
         n.data = std::move(data);
         n.stat.czxid = n.stat.mzxid = n.stat.pzxid = ++zxid_;
         n.stat.ephemeral_owner = owner;
+        n.secret = secret;
         fire(data_watches_, path, node_change::created);
         children_changed(parent_of(path));
     }
@@ -67,7 +70,7 @@ public:
         ++zxid_;
         const bool data = data_watches_.erase(path) > 0;
         const bool children = child_watches_.erase(path) > 0;
-        if ((data || children) && !hidden) news_.push_back(event{node_change::removed, path});
+        if ((data || children || is_told_of(path)) && !hidden) news_.push_back(event{node_change::removed, path});
         children_changed(parent_of(path));
     }
     void remove_all(const std::string& path) {
@@ -85,9 +88,11 @@ public:
     void authenticate() { authenticated_ = true; }
 
     // ----------------------------------------------------------------------------------------- what is under way
-    void connect() {
+    /// @param by_one_watch a recursive watch of the root is set before anything is read.
+    void connect(bool by_one_watch = false) {
         up_ = true;
-        client_.connected();
+        recursive_ = by_one_watch;
+        client_.connected(by_one_watch);
     }
     void disconnect() {
         up_ = false;
@@ -111,6 +116,7 @@ public:
         leave();
         if (!next) return false;
         requests_.push_back(std::move(*next));
+        ++reads_;
         return true;
     }
     /// The server takes the next request.
@@ -143,6 +149,8 @@ public:
     /// Refuses the next read for now, as a server does that has too much to do.
     void put_off_next() { put_off_ = true; }
 
+    /// All that were sent.
+    std::size_t reads() const noexcept { return reads_; }
     std::size_t watches() const noexcept { return data_watches_.size() + child_watches_.size(); }
     bool watched(node_read what, const std::string& path) const {
         return (what == node_read::children ? child_watches_ : data_watches_).contains(path);
@@ -167,8 +175,10 @@ private:
     }
     // As node_feed does it.
     void leave() {
-        for (const auto& r : client_.take_left())
+        for (const auto& r : client_.take_left()) {
+            not_set += recursive_;
             if (!client_.watches(r.what, r.path)) watches_of(r.what).erase(r.path);
+        }
     }
     bool is_hidden(const std::string& path) const {
         const auto n = nodes_.find(path);
@@ -183,8 +193,13 @@ private:
     std::set<std::string>& watches_of(node_read what) {
         return what == node_read::children ? child_watches_ : data_watches_;
     }
+    // By the recursive watch.
+    bool is_told_of(const std::string& path) const {
+        const std::string& root = client_.tree().root_path();
+        return up_ && recursive_ && (path == root || root == "/" || path.starts_with(root + "/"));
+    }
     void fire(std::set<std::string>& watches, const std::string& path, node_change what) {
-        const bool watched = watches.erase(path) > 0;
+        const bool watched = watches.erase(path) > 0 || (what != node_change::children_changed && is_told_of(path));
         if (watched && !is_hidden(path)) news_.push_back(event{what, path});
     }
     void children_changed(const std::string& path) {
@@ -202,7 +217,7 @@ private:
         const auto n = nodes_.find(r.path);
         if (n == nodes_.end()) {
             a.code = zk_errc::no_node;
-            if (r.what == node_read::stat) data_watches_.insert(r.path);
+            if (r.what == node_read::stat && !recursive_) data_watches_.insert(r.path);
             return a;
         }
         if (is_secret(n->second) && (r.what != node_read::stat || stat_needs_permission)) {
@@ -214,17 +229,18 @@ private:
         if (r.what == node_read::children)
             for (const auto& [path, child] : nodes_)
                 if (path != "/" && parent_of(path) == r.path) a.value.children.emplace_back(node_name(path));
-        watches_of(r.what).insert(r.path);
+        if (!recursive_) watches_of(r.what).insert(r.path);
         return a;
     }
 
     cache_detail::tree_sync& client_;
     tree nodes_;
     std::int64_t zxid_ = 0;
+    std::size_t reads_ = 0;
     std::set<std::string> data_watches_, child_watches_;
     std::deque<cache_detail::tree_sync::read> requests_;
     std::deque<std::variant<event, answer>> news_;
-    bool up_ = false, put_off_ = false, authenticated_ = false;
+    bool up_ = false, recursive_ = false, put_off_ = false, authenticated_ = false;
 };
 
 }  // namespace zkasio::test

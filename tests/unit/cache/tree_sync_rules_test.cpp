@@ -377,7 +377,7 @@ TEST_CASE("tree_sync: whatever is forbidden and allowed in whichever order, all 
         for (int levels = below(3); levels > 0; --levels) path += std::string("/") + static_cast<char>('a' + below(2));
         return path;
     };
-    f.servers.connect();
+    f.servers.connect(below(2) == 0);
     for (int step = 0; step < 400; ++step) {
         switch (below(16)) {
             case 0: case 1: f.servers.create(some_path(), std::to_string(step)); break;
@@ -387,7 +387,7 @@ TEST_CASE("tree_sync: whatever is forbidden and allowed in whichever order, all 
             case 6:
                 if (below(4) > 0) break;
                 if (f.servers.up()) f.servers.disconnect();
-                else f.servers.connect();
+                else f.servers.connect(below(2) == 0);
                 break;
             case 7: case 8: case 9: f.servers.send(static_cast<std::size_t>(1 + below(3))); break;
             case 10: case 11: case 12: f.servers.serve(); break;
@@ -400,13 +400,13 @@ TEST_CASE("tree_sync: whatever is forbidden and allowed in whichever order, all 
         f.sync.authenticated();
     } else {
         if (f.servers.up()) f.servers.disconnect();
-        f.servers.connect();
+        f.servers.connect(below(2) == 0);
     }
     // An ACL may have been closed and opened again unseen, with a change in between that no watch has told of.
     f.servers.settle();
     if (f.servers.stat_needs_permission) {
         f.servers.disconnect();
-        f.servers.connect();
+        f.servers.connect(below(2) == 0);
     }
     f.settle();
     known_nodes truth;

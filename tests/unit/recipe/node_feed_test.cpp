@@ -40,7 +40,7 @@ public:
     }
 
 private:
-    void connected() override {
+    void connected(bool) override {
         told.push_back("connected");
         if (!reads_when_connected.empty()) feed->read(node_read::data, reads_when_connected);
         if (throws) throw std::runtime_error("a listener's");

@@ -17,7 +17,7 @@ public:
     texts told;
 
 private:
-    void connected() override { told.push_back("connected"); }
+    void connected(bool) override { told.push_back("connected"); }
     void disconnected() override { told.push_back("disconnected"); }
     void closed(std::error_code) override { told.push_back("closed"); }
     void answered(node_read, const std::string&, std::error_code, node_answer) override {}
@@ -32,7 +32,7 @@ struct feed_bench {
         const auto state = std::make_shared<feed_state>();
         state->root = "/a";
         state->listener = heard;
-        b.requests.feeds().add(state);
+        b.requests.add_feed(state);
         b.session->session_id = 1;
         b.connect();
         b.requests.feeds_connected();

@@ -24,6 +24,7 @@ cache_engine::cache_engine(const client& zk, std::string root, tree_scope scope,
       strand_(zk.get_executor()),
       root_(std::make_shared<const std::string>(root)),
       most_reads_(most_reads),
+      wants_one_watch_(scope.depth > 0),
       board_(std::move(board)),
       stopped_(toolbox(zk).make_one_shot_event()),
       sync_(std::move(root), std::move(scope)),
@@ -44,10 +45,10 @@ void cache_engine::begin(client zk) {
 
 // ------------------------------------------------------------------------------------------------ what is told
 
-void cache_engine::connected() {
+void cache_engine::connected(bool by_one_watch) {
     up_ = true;
     if (stopping_) return;
-    sync_.connected();
+    sync_.connected(by_one_watch);
     work();
 }
 
@@ -206,6 +207,7 @@ void cache_engine::begin_to_leave() {
     assert(up_ && stopping_);
     work_ = toolbox(on_).begin_background_work();
     sync_.for_each_watch([this](node_read what, const std::string& path) { to_leave_.emplace_back(what, path); });
+    if (sync_.by_one_watch()) feed_ = node_feed();  // which removes it
     sync_ = tree_sync(*root_, tree_scope());  // from now on watches() is false, as node_feed::leave() requires
     leaving_ = true;
     ++chain_;

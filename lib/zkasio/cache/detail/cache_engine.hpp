@@ -36,7 +36,8 @@ public:
     const one_shot_event& stopped() const noexcept { return stopped_; }
 
 private:
-    void connected() override;
+    bool wants_one_watch() const override { return wants_one_watch_; }
+    void connected(bool by_one_watch) override;
     void disconnected() override;
     void closed(std::error_code why) override;
     void answered(node_read what, const std::string& path, std::error_code code, node_answer answer) override;
@@ -67,6 +68,7 @@ private:
     const asio::any_io_executor strand_;
     const std::shared_ptr<const std::string> root_;
     const std::size_t most_reads_;
+    const bool wants_one_watch_;  // not for a single node
     const std::shared_ptr<cache_board> board_;
     const one_shot_event stopped_;
     tree_sync sync_;

@@ -1,5 +1,7 @@
 #include <zkasio/cache/detail/tree_sync.hpp>
 
+#include <zkasio/path.hpp>
+
 #include <algorithm>
 #include <cassert>
 
@@ -104,8 +106,9 @@ bool tree_sync::wanted_below(const std::string& path) const noexcept { return pa
 // ---------------------------------------------------------------------------------------------- the connection
 
 // With each connection, all nodes are looked at again, from the root downwards (C4).
-void tree_sync::connected() {
+void tree_sync::connected(bool by_one_watch) {
     up_ = first_look_ = true;
+    by_one_watch_ = by_one_watch;
     look_at(tree_.root_path());
 }
 
@@ -183,20 +186,26 @@ void tree_sync::changed(node_change what, const std::string& path) {
     first_look_ = false;
     tree_node* const node = tree_.find(path);
     if (tree_.is_root(path) && (!node || what == node_change::removed)) return root_changed(what);
-    if (!node) return;
-    switch (what) {
-        case node_change::created: return;
-        case node_change::removed: return remove(path);
-        case node_change::data_changed:
-            // The first look at the node is still to come: the event belongs to another watch of this client.
-            if (node->data_state == read_state::none && !node->data_refused) return;
-            node->data_refused = false;
-            if (node->children_refused) ask(node_read::children, path);  // C7: may be listed now
-            return ask(wants_data(path) ? node_read::data : node_read::stat, path);
-        case node_change::children_changed:
-            if (node->children_state != read_state::none) ask(node_read::children, path);
-            return;
+    const bool is_written = what == node_change::data_changed || (what == node_change::created && by_one_watch_);
+    if (!node) return is_written ? unknown_changed(path) : void();
+    if (what == node_change::removed) return remove(path);
+    if (is_written) {
+        // The first look at the node is still to come: the event belongs to another watch.
+        if (node->data_state == read_state::none && !node->data_refused) return;
+        node->data_refused = false;
+        if (node->children_refused) ask(node_read::children, path);  // C7: may be listed now
+        ask(wants_data(path) ? node_read::data : node_read::stat, path);
+    } else if (what == node_change::children_changed && !by_one_watch_) {
+        if (node->children_state != read_state::none) ask(node_read::children, path);
     }
+}
+
+// C10. A listing of the parent's children that is still to be answered will show the node.
+void tree_sync::unknown_changed(const std::string& path) {
+    const tree_node* const parent = by_one_watch_ ? tree_.find(parent_path(path)) : nullptr;
+    if (!parent || parent->children_state != read_state::watched || !wanted(path)) return;
+    tree_.add(path);
+    look_at(path);
 }
 
 // C6. For a root that was missing, or is missing from now on.
@@ -206,13 +215,20 @@ void tree_sync::root_changed(node_change what) {
     ask(what == node_change::created && wants_data(root) ? node_read::data : node_read::stat, root);
 }
 
+std::vector<tree_sync::read> tree_sync::take_left() {
+    std::vector<read> left = std::exchange(left_, {});
+    if (by_one_watch_) left.clear();
+    return left;
+}
+
 bool tree_sync::watches(node_read what, std::string_view path) const noexcept {
-    if (!is_known(what, path)) return false;
+    if (by_one_watch_ || !is_known(what, path)) return false;
     const read_state state = state_of(what, tree_.find(path));
     return state != read_state::none && state != read_state::queued;
 }
 
 void tree_sync::for_each_watch(const std::function<void(node_read, const std::string&)>& f) const {
+    if (by_one_watch_) return;
     if (!tree_.root() && root_state_ != read_state::none) f(node_read::stat, tree_.root_path());
     tree_.for_each(tree_.root_path(), [&](const std::string& path, const tree_node& node) {
         if (node.data_state != read_state::none) f(node_read::stat, path);

@@ -63,6 +63,12 @@ struct tree_delta {
 ///   The reads of the first look go before all others.
 /// - C9: as long as servers refuse some nodes (C7), these are read again from time to time, see look_at_refused(). So
 ///   they are found when their ACL permits it, even if nothing else gives a reason to read them.
+/// - C10: on a connection with one recursive watch of the root, reads set no watches, and the watch tells of every node
+///   at or below the root that is created, changed or removed, as often as that happens. Names are then listed once for
+///   each node, in the first look; a created node is added to its parent if the parent's children are known. (The
+///   fields of the parent's stat that count children are those of its last read.) A change of an unknown node counts as
+///   its creation: servers tell nothing of a node that the client may not read (C7), so this may be the first that is
+///   heard of it.
 class tree_sync {
 public:
     tree_sync(std::string root, tree_scope scope) : tree_(std::move(root)), scope_(std::move(scope)) {}
@@ -74,7 +80,9 @@ public:
     };
 
     // ---------------------------------------------------------------------------------------------- what has happened
-    void connected();
+    /// @param by_one_watch the root has a recursive watch on this connection (C10).
+    void connected(bool by_one_watch = false);
+    bool by_one_watch() const noexcept { return by_one_watch_; }
     void disconnected();
     void changed(node_change what, const std::string& path);
     void answered(node_read what, const std::string& path, std::error_code code, node_answer&& answer);
@@ -89,7 +97,7 @@ public:
     std::optional<read> next_read();
     std::size_t under_way() const noexcept { return under_way_.size(); }
     /// Watches that are set and have become useless since the last call.
-    std::vector<read> take_left() { return std::exchange(left_, {}); }
+    std::vector<read> take_left();
     /// A read has failed and can be repeated: the next read has to wait until resume().
     bool put_off() const noexcept { return put_off_; }
     void resume() noexcept { put_off_ = false; }
@@ -127,6 +135,7 @@ private:
 
     void ask(node_read what, const std::string& path);
     void ask_again(const std::string& path);
+    void unknown_changed(const std::string& path);
     static bool is_refused(const tree_node& node) noexcept;
     void look_at(const std::string& path);
     void look_below(const std::string& path);
@@ -160,6 +169,7 @@ private:
     bool other_permissions_ = false;
     bool some_are_lost_ = false;  // nodes that reads under way were sent for may have been removed
     bool up_ = false, current_ = false, put_off_ = false, dirty_ = false;
+    bool by_one_watch_ = false;  // C10
     bool first_look_ = false;  // C8: reads that are queued now belong to the first look
     std::vector<tree_delta> deltas_;
     std::vector<read> left_;

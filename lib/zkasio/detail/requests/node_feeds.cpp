@@ -2,6 +2,7 @@
 
 #include <zkasio/path.hpp>
 
+#include <algorithm>
 #include <utility>
 
 namespace zkasio::detail {
@@ -15,9 +16,16 @@ void node_feeds::add(const feed_ptr& f) {
     by_root_[f->root].emplace(f->number, f);
 }
 
-void node_feeds::tell(const feed_ptr& f) {
+void feed_state::learn_size(std::size_t bytes, std::size_t reads) noexcept {
+    constexpr std::size_t most_reads = 64, most_bytes = 256 * 1024;  // larger batches are no faster
+    const std::size_t each = std::max<std::size_t>(bytes / reads, 1);
+    most_in_batch = std::clamp<std::size_t>(most_bytes / each, 1, std::min(2 * reads, most_reads));
+}
+
+void node_feeds::tell(const feed_ptr& f, bool by_one_watch) {
     if (!up_ || std::exchange(f->up, true)) return;
-    call(f, [](node_feed_listener& to) { to.connected(); });
+    f->by_one_watch = by_one_watch;
+    call(f, [&](node_feed_listener& to) { to.connected(by_one_watch); });
 }
 
 void node_feeds::refuse(const feed_ptr& f, std::error_code why) const {
@@ -59,15 +67,16 @@ std::vector<feed_ptr> node_feeds::above(std::string_view path) const {
     return found;
 }
 
-void node_feeds::connected() {
+std::vector<feed_ptr> node_feeds::connected() {
     up_ = true;
-    for (const feed_ptr& f : all()) tell(f);
+    return all();
 }
 
 void node_feeds::disconnected(const std::function<void(const std::string& path, watch_kind kind)>& forget) {
     ++connection_;
     if (!std::exchange(up_, false)) return;
     for (const feed_ptr& f : all()) {
+        f->batch.clear();
         if (!std::exchange(f->up, false)) continue;
         call(f, [&](node_feed_listener& from) {
             from.for_each_watch([&](node_read what, const std::string& path) { forget(path, kind_of(what)); });
@@ -84,12 +93,19 @@ void node_feeds::closed(std::error_code why) {
     for (const feed_ptr& f : told) refuse(f, why);
 }
 
-void node_feeds::changed(node_change what, std::string_view path) {
+void node_feeds::changed(node_change what, std::string_view path, bool by_one_watch, bool at_root) {
     const auto told = above(path);
     if (told.empty()) return;
     const std::string name(path);
     for (const feed_ptr& f : told)
-        if (f->up) call(f, [&](node_feed_listener& to) { to.changed(what, name); });
+        if (f->up && (f->by_one_watch == by_one_watch || at_root))
+            call(f, [&](node_feed_listener& to) { to.changed(what, name); });
+}
+
+bool node_feeds::want_one_watch(const std::string& root) const {
+    const auto its = by_root_.find(root);
+    return its != by_root_.end() && std::any_of(its->second.begin(), its->second.end(),
+                                                [](const auto& feed) { return feed.second->wants_one_watch; });
 }
 
 void node_feeds::authenticated() const {

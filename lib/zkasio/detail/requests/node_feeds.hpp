@@ -25,6 +25,16 @@ struct feed_state {
     std::weak_ptr<node_feed_listener> listener;
     bool up = false;  ///< the listener was told of the current connection
     std::uint64_t number = 0;  ///< among those of its root, in the order of add()
+    bool wants_one_watch = false;  ///< see node_feed_listener::wants_one_watch()
+    bool by_one_watch = false;     ///< has one, on this connection
+
+    // With one watch, reads of one turn travel together.
+    using read = std::pair<node_read, std::string>;
+    std::vector<read> batch;
+    bool reads_in_batches = true;
+    std::size_t most_in_batch = 16;  // until the size of the nodes is known
+    /// The answer to so many reads had so many bytes.
+    void learn_size(std::size_t bytes, std::size_t reads) noexcept;
 };
 using feed_ptr = std::shared_ptr<feed_state>;
 
@@ -33,9 +43,10 @@ class node_feeds {
 public:
     explicit node_feeds(const logger& log) : log_(log) {}
 
-    /// The caller then calls tell() in a turn of its own: tell() tells the feed of an existing connection.
+    /// The caller then calls tell() in a turn of its own, if there is a connection.
     void add(const feed_ptr& f);
-    void tell(const feed_ptr& f);
+    void tell(const feed_ptr& f, bool by_one_watch);
+    bool is_up() const noexcept { return up_; }
     /// Tells the feed's listener that the feed is closed; nothing is told afterwards. Also for a feed that was not
     /// added, because the client was closed before.
     void refuse(const feed_ptr& f, std::error_code why) const;
@@ -47,7 +58,8 @@ public:
     /// Rises with the end of each connection: answers to reads of an earlier connection are ignored.
     std::uint64_t connection() const noexcept { return connection_; }
 
-    void connected();
+    /// Returns the feeds, which are to be told.
+    std::vector<feed_ptr> connected();
     /// @param forget called for each watch that the feeds had on the connection.
     void disconnected(const std::function<void(const std::string& path, watch_kind kind)>& forget);
     void closed(std::error_code why);
@@ -57,11 +69,14 @@ public:
         last_found_.clear();
     }
 
-    void changed(node_change what, std::string_view path);
+    /// @param by_one_watch told by a recursive watch: to the feeds that have one. `at_root`: and to all others.
+    void changed(node_change what, std::string_view path, bool by_one_watch, bool at_root = false);
     /// This client has presented a credential, and a server has accepted it.
     void authenticated() const;
     /// Whether a feed relies on this watch.
     bool watches(const std::string& path, watch_kind kind) const;
+    /// Whether a feed of this root wants one watch.
+    bool want_one_watch(const std::string& root) const;
 
     void answered(const feed_ptr& to, node_read what, const std::string& path, std::error_code code,
                   node_answer&& answer) const;

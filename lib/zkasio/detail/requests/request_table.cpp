@@ -348,6 +348,17 @@ bool request_table::is_needed(op_id id, const entry& e) {
         drop(entries_.extract(id));
         return false;
     }
+    if (const auto* const added = std::get_if<remove_added_watch_request>(&*e.what);
+        added && !confirm_leaving(added->path)) {
+        drop(entries_.extract(id));
+        return false;
+    }
+    if (r && takes_watch_along(*e.what)) {
+        forget_watch(r->path, r->kind);
+        watches_.removed(r->path, r->kind, true);
+        drop(entries_.extract(id));
+        return false;
+    }
     if (const watch_target target = own_watch_of(e); target.path) watches_.begin(*target.path, target.kind);
     return true;
 }
@@ -357,7 +368,10 @@ bool request_table::send(op_id id, entry& e) {
     auto* const auth = std::get_if<add_auth_request>(&*e.what);
     if (auth && auth_.knows({auth->scheme, auth->credential}))
         auth->known = true;  // the library presents each credential that it is given
+    const bool told_by_one_watch = takes_watch_along(*e.what);
+    if (told_by_one_watch) set_watch(*e.what, false);
     const std::error_code refused = link_.backend().submit(id, *e.what);
+    if (told_by_one_watch) set_watch(*e.what, true);
     if (refused && own_watch_of(e).path) {
         reply none;
         none.code = refused;

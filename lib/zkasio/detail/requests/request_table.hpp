@@ -133,6 +133,8 @@ public:
     // --------------------------------------------------------------------------------------------- from the backend
     void answered(op_id id, reply&& r);
     void node_event(node_event e, std::string_view path);
+    /// Of a recursive watch of feeds.
+    void added_watch_event(detail::node_event e, std::string_view path);
 
     // ------------------------------------------------------------------------------------------------------ watches
     void leave_watch(const watch_ptr& w);
@@ -151,6 +153,7 @@ public:
     // ------------------------------------------------------------------------------------- watches of a connection
     node_feeds& feeds() noexcept { return feeds_; }
     void add_feed(const feed_ptr& f);
+    void remove_feed(feed_state& f);
     void read_for(const feed_ptr& to, node_read what, std::string path);
     void leave_feed_watch(node_read what, const std::string& path);
     /// There is a connection over which the feeds can read.
@@ -234,6 +237,18 @@ private:
         bool pauses = false;       // is_repeated, or its caller does
     };
     using entries = std::unordered_map<op_id, entry>;
+    /// The recursive watch that the feeds of one root share on a connection.
+    struct one_watch {
+        enum class stage : std::uint8_t {
+            asked,
+            refused,
+            stands,
+            leaving,  ///< its removal waits to be sent
+        };
+        stage is = stage::asked;
+        bool is_replaced = false;       // while it was asked for, by a read or a removal that was sent since
+        std::vector<feed_ptr> waiting;  // to be told of the connection
+    };
     static send_queue::lane lane_of(const entry& e) noexcept;
     static bool is_abandoned(const entry& e) noexcept { return std::holds_alternative<std::monostate>(e.to); }
     bool may_expire(const entry& e) const noexcept;
@@ -278,6 +293,19 @@ private:
     void send_watch_removal(const std::string& path, watch_kind kind);
     void drop_queued_removals();
     void forget_watch(const std::string& path, watch_kind kind);
+    void hear(detail::node_event e, std::string_view path);
+    void tell_feeds();
+    void tell(const feed_ptr& f);
+    void read_alone(const feed_ptr& to, node_read what, std::string path);
+    void send_batch(const feed_ptr& to);
+    void batch_answered(const feed_ptr& to, const std::vector<feed_state::read>& reads, reply&& r);
+    void ask_for_one_watch(const std::string& root);
+    void one_watch_answered(const std::string& root, std::error_code code);
+    bool has_one_watch(std::string_view path) const;
+    bool needs_one_watch(const std::string& root) const;
+    void leave_one_watch(const std::string& root);
+    bool confirm_leaving(const std::string& root);
+    bool takes_watch_along(const request& r);
     void refuse_read_only(op_id id);
 
     owner& owner_;
@@ -311,6 +339,8 @@ private:
     time_point last_sent_{};
     node_feeds feeds_;
     std::map<op_id, feed_ptr> late_reads_;  // those reads of feeds that are_late, which nobody may want by then
+    std::map<std::string, one_watch, std::less<>> one_watches_;  // by the root
+    bool told_no_one_watch_ = false;
     std::int64_t synced_session_ = 0;  // the session whose servers show all that the feeds know
     bool ahead_of_answers_ = false;    // the feeds know of an event that is newer than the last answer
     watch_registry watches_;

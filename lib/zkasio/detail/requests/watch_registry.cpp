@@ -218,6 +218,11 @@ std::vector<watch_ptr> watch_registry::clear() {
     return all;
 }
 
+bool watch_registry::has(const std::string& path, watch_kind kind) const {
+    const auto it = entries_.find(key_of(path, kind));
+    return it != entries_.end() && is_used(it->second);
+}
+
 bool watch_registry::live(const std::string& path, watch_kind kind) const {
     const auto it = entries_.find(key_of(path, kind));
     return it != entries_.end() && it->second.live;

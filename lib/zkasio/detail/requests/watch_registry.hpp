@@ -108,6 +108,8 @@ public:
     }
 
     bool live(const std::string& path, watch_kind kind) const;
+    /// Whether somebody waits for such a change, or is about to.
+    bool has(const std::string& path, watch_kind kind) const;
     std::size_t size() const noexcept { return entries_.size(); }
 
 private:

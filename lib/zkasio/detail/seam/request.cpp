@@ -114,6 +114,13 @@ watch_target watch_of(const request& r) {
     return std::visit([](const auto& row) { return target_of(row); }, r);
 }
 
+void set_watch(request& r, bool watch) noexcept {
+    const auto set = [watch](auto& row) {
+        if constexpr (requires { row.watch; }) row.watch = watch;
+    };
+    std::visit(set, r);
+}
+
 bool is_about_root(const request& r) {
     const std::string_view path = path_of(r);
     return path == "/" || (std::holds_alternative<create_request>(r) && parent_path(path) == "/");

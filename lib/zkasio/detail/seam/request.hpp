@@ -223,6 +223,9 @@ struct watch_target {
 };
 watch_target watch_of(const request& r);
 
+/// Whether the request sets a watch. For one that may set some.
+void set_watch(request& r, bool watch) noexcept;
+
 /// Whether "no such node" can only mean that the client's own root is missing.
 bool is_about_root(const request& r);
 

@@ -68,7 +68,7 @@ void follow_engine::forget(awaited_report_ptr who) noexcept {
 
 // ------------------------------------------------------------------------------------------------ what is told
 
-void follow_engine::connected() {
+void follow_engine::connected(bool) {
     up_ = true;
     if (stopping_) return;
     rules_.connected();

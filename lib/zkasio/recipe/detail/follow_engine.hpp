@@ -53,7 +53,7 @@ public:
     const one_shot_event& stopped() const noexcept { return stopped_; }
 
 private:
-    void connected() override;
+    void connected(bool by_one_watch) override;
     void disconnected() override;
     void closed(std::error_code why) override;
     void answered(node_read what, const std::string& path, std::error_code code, node_answer answer) override;

@@ -1,0 +1,251 @@
+// The part of request_table that reads and watches for node_feeds.
+
+#include <zkasio/detail/requests/request_table.hpp>
+
+#include <zkasio/path.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace zkasio::detail {
+
+void request_table::add_feed(const feed_ptr& f) {
+    const std::error_code refused = owner_.refusal(nullptr);
+    if (!refused) feeds_.add(f);
+    owner_.later([this, f, refused] {
+        if (refused)
+            feeds_.refuse(f, refused);
+        else
+            tell(f);
+    });
+}
+
+void request_table::remove_feed(feed_state& f) {
+    feeds_.remove(f);
+    leave_one_watch(f.root);
+}
+
+// ------------------------------------------------------------------------------------------------------- reading
+
+void request_table::read_for(const feed_ptr& to, node_read what, std::string path) {
+    if (!link_.connected()) return;
+    const bool in_batch = to->by_one_watch && to->reads_in_batches && what != node_read::stat;
+    if (!in_batch) return read_alone(to, what, std::move(path));
+    to->batch.emplace_back(what, std::move(path));
+    if (to->batch.size() >= to->most_in_batch) return send_batch(to);
+    if (to->batch.size() > 1) return;
+    owner_.later([this, to, of = feeds_.connection()] {
+        if (of == feeds_.connection()) send_batch(to);
+    });
+}
+
+void request_table::read_alone(const feed_ptr& to, node_read what, std::string path) {
+    const bool watch = !to->by_one_watch;
+    command c;
+    switch (what) {
+        case node_read::data: c.what = get_request{path, watch}; break;
+        case node_read::stat: c.what = exists_request{path, watch}; break;
+        case node_read::children: c.what = children_request{path, watch}; break;
+    }
+    c.connection = feeds_.connection();
+    if (watch) watches_.feed_reads();
+    const op_id id = submit(std::move(c), [this, to, what, watch, path = std::move(path)](reply&& r) {
+        if (r.code == condition::session_ended || r.code == errc::forked) return;
+        const std::error_code code = r.code;
+        feeds_.answered(to, what, path, code, {std::move(r.data), r.stat, std::move(r.children)});
+        // A refused read has set no watch: is the watch that was kept for its sake still needed?
+        if (watch && watches_.feed_answered(path, kind_of(what)) && code) leave_feed_watch(what, path);
+    });
+    if (const auto it = entries_.find(id); it != entries_.end() && it->second.is_late) late_reads_.emplace(id, to);
+}
+
+void request_table::send_batch(const feed_ptr& to) {
+    std::vector<feed_state::read> reads = std::exchange(to->batch, {});
+    if (reads.empty() || to->listener.expired()) return;
+    if (reads.size() == 1) return read_alone(to, reads.front().first, std::move(reads.front().second));
+    multi_read_request all;
+    for (const auto& [what, path] : reads) {
+        if (what == node_read::children)
+            all.reads.emplace_back(children_request{path, false});
+        else
+            all.reads.emplace_back(get_request{path, false});
+    }
+    command c;
+    c.what = std::move(all);
+    c.connection = feeds_.connection();
+    const auto answered = [this, to, reads = std::move(reads)](reply&& r) { batch_answered(to, reads, std::move(r)); };
+    const op_id id = submit(std::move(c), answered);
+    if (const auto it = entries_.find(id); it != entries_.end() && it->second.is_late) late_reads_.emplace(id, to);
+}
+
+void request_table::batch_answered(const feed_ptr& to, const std::vector<feed_state::read>& reads, reply&& r) {
+    if (r.code == condition::session_ended || r.code == errc::forked) return;
+    if (r.code == zk_errc::unimplemented) {
+        to->reads_in_batches = false;
+        for (const auto& [what, path] : reads) read_alone(to, what, path);
+        return;
+    }
+    if (!r.code) to->learn_size(size_of(r), reads.size());
+    for (std::size_t i = 0; i < reads.size(); ++i) {
+        const auto& [what, path] = reads[i];
+        node_answer answer;
+        std::error_code code = r.code;
+        if (!code && i < r.results.size()) {
+            multi_result& one = r.results[i];
+            code = one.code;
+            answer = {std::move(one.data), one.stat.value_or(node_stat()), std::move(one.children)};
+        }
+        feeds_.answered(to, what, path, code, std::move(answer));
+    }
+}
+
+// The read has failed with an unknown outcome. Usually its connection is gone, which the link reports right afterwards:
+// then the feed does not get the answer. But servers give such answers, too: then the feed gets it.
+void request_table::finish_if_connected(entry&& e, reply&& r) {
+    if (r.code == condition::session_ended) return;
+    auto answer = std::make_shared<reply>(std::move(r));
+    owner_.later([this, connection = e.connection, tell = std::get<internal_receiver>(std::move(e.to)),
+                  answer = std::move(answer)] {
+        if (connection == feeds_.connection()) tell(std::move(*answer));
+    });
+}
+
+void request_table::leave_feed_watch(node_read what, const std::string& path) {
+    const watch_kind kind = kind_of(what);
+    if (watches_.left_by_feed(path, kind, feeds_.watches(path, kind))) send_watch_removal(path, kind);
+}
+
+// ------------------------------------------------------------------------------------------------- the connection
+
+// The servers of a new session may lag behind those of the old one: after a sync(), no answer is older than what was
+// known. Within a session, servers ensure this themselves up to the last answer; before 3.9 they do not count events. A
+// server may delay the sync() and not the reads behind it: so the reads wait for the answer to the sync().
+void request_table::feeds_connected() {
+    const std::int64_t session = owner_.id_of(*owner_.current_session());
+    const bool may_lag = synced_session_ != 0 && (synced_session_ != session || ahead_of_answers_);
+    if (!may_lag || feeds_.empty()) {
+        synced_session_ = session;
+        return tell_feeds();
+    }
+    command c;
+    c.what = sync_request{"/"};
+    c.connection = feeds_.connection();
+    submit(std::move(c), [this, session](reply&& r) {
+        if (r.code == condition::session_ended) return;
+        if (!r.code) synced_session_ = session;  // otherwise with the next connection
+        tell_feeds();
+    });
+}
+
+void request_table::feeds_disconnected() {
+    questions_.clear();
+    questions_asked_ = 0;
+    late_reads_.clear();
+    one_watches_.clear();
+    feeds_.disconnected([this](const std::string& path, watch_kind kind) { forget_watch(path, kind); });
+}
+
+void request_table::tell_feeds() {
+    for (const feed_ptr& f : feeds_.connected()) tell(f);
+}
+
+// ------------------------------------------------------------------------------- one recursive watch for all nodes
+
+// Before it reads, a feed that wants such a watch has it, or knows that the server has none.
+void request_table::tell(const feed_ptr& f) {
+    if (!feeds_.is_up()) return;
+    if (!f->wants_one_watch) return feeds_.tell(f, false);
+    const auto [at, is_new] = one_watches_.try_emplace(f->root);
+    one_watch& w = at->second;
+    if (w.is == one_watch::stage::asked)
+        w.waiting.push_back(f);
+    else
+        feeds_.tell(f, w.is != one_watch::stage::refused);
+    if (is_new) ask_for_one_watch(f->root);
+}
+
+void request_table::ask_for_one_watch(const std::string& root) {
+    command c;
+    c.what = add_watch_request{root, true};
+    c.connection = feeds_.connection();
+    submit(std::move(c), [this, root](reply&& r) {
+        if (r.code != condition::session_ended && r.code != errc::forked) one_watch_answered(root, r.code);
+    });
+}
+
+void request_table::one_watch_answered(const std::string& root, std::error_code code) {
+    const auto at = one_watches_.find(root);
+    if (at == one_watches_.end()) return;
+    one_watch& w = at->second;
+    if (!code && std::exchange(w.is_replaced, false)) return ask_for_one_watch(root);
+    w.is = code ? one_watch::stage::refused : one_watch::stage::stands;
+    if (code && !std::exchange(told_no_one_watch_, true))
+        log_.info("caches set a watch for each node, as this server refuses recursive watches: " + code.message());
+    for (const feed_ptr& f : std::exchange(w.waiting, {})) feeds_.tell(f, !code);
+    leave_one_watch(root);
+}
+
+bool request_table::has_one_watch(std::string_view path) const {
+    const auto at = one_watches_.find(path);
+    return at != one_watches_.end() && at->second.is >= one_watch::stage::stands;
+}
+
+bool request_table::needs_one_watch(const std::string& root) const {
+    const auto any = [&](watch_kind kind) { return watches_.has(root, kind) || feeds_.watches(root, kind); };
+    return feeds_.want_one_watch(root) || any(watch_kind::data) || any(watch_kind::children);
+}
+
+// As long as others wait for changes of the root itself, the watch stays for their sake.
+void request_table::leave_one_watch(const std::string& root) {
+    const auto at = one_watches_.find(root);
+    if (at == one_watches_.end() || at->second.is != one_watch::stage::stands || needs_one_watch(root)) return;
+    if (owner_.is_closing() || !link_.connected()) return;
+    at->second.is = one_watch::stage::leaving;
+    command c;
+    c.what = remove_added_watch_request{root};
+    c.connection = feeds_.connection();
+    submit(std::move(c), [](reply&&) {});
+}
+
+// False: somebody has come to need it since.
+bool request_table::confirm_leaving(const std::string& root) {
+    const auto at = one_watches_.find(root);
+    if (at == one_watches_.end()) return false;
+    if (needs_one_watch(root)) {
+        at->second.is = one_watch::stage::stands;
+        return false;
+    }
+    one_watches_.erase(at);
+    return true;
+}
+
+// At the very node of a recursive watch there is no other one: before 3.9 a read that sets a watch takes the place of
+// the recursive one (ZOOKEEPER-4466), and so does a removal. Whoever waits there is told by added_watch_event().
+bool request_table::takes_watch_along(const request& r) {
+    if (one_watches_.empty()) return false;
+    const watch_target target = watch_of(r);
+    const auto* const removal = std::get_if<remove_watch_request>(&r);
+    const std::string* const path = removal ? &removal->path : target.path;
+    const auto at = path ? one_watches_.find(*path) : one_watches_.end();
+    if (at == one_watches_.end() || at->second.is == one_watch::stage::refused) return false;
+    if (at->second.is != one_watch::stage::asked) return true;
+    at->second.is_replaced = true;
+    return false;
+}
+
+void request_table::added_watch_event(detail::node_event e, std::string_view path) {
+    hear(e, path);
+    const auto tell = [this](detail::node_event what, std::string_view where) {
+        const bool at_root = has_one_watch(where);
+        if (at_root)
+            for (const watch_ptr& w : watches_.fire(what, where)) waits_.fire(w->fired);
+        feeds_.changed(static_cast<node_change>(what), where, true, at_root);
+        if (at_root) leave_one_watch(std::string(where));
+    };
+    tell(e, path);
+    if (e != detail::node_event::created && e != detail::node_event::removed) return;
+    const std::string_view parent = parent_path(path);
+    if (!parent.empty() && has_one_watch(parent)) tell(detail::node_event::children_changed, parent);
+}
+
+}  // namespace zkasio::detail

@@ -1,0 +1,442 @@
+// Feeds that have one recursive watch for all nodes, and whoever waits at its very node.
+#include "support/texts.hpp"
+#include "unit/support/fake_server.hpp"
+#include "unit/support/request_steps.hpp"
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace zkasio::test::request_one_watch_tests {
+
+using namespace request_steps;
+
+namespace {
+
+class listener final : public node_feed_listener {
+public:
+    explicit listener(bool by_one) : by_one_(by_one) {}
+    texts told;
+
+private:
+    bool wants_one_watch() const override { return by_one_; }
+    void connected(bool by_one) override { told.push_back(by_one ? "connected, one watch" : "connected"); }
+    void disconnected() override { told.push_back("disconnected"); }
+    void closed(std::error_code) override {}
+    void answered(node_read, const std::string& path, std::error_code code, node_answer a) override {
+        told.push_back(path + (code ? ": " + code.message() : " has " + a.data + std::to_string(a.children.size())));
+    }
+    void changed(node_change what, const std::string& path) override {
+        told.push_back(path + (what == node_change::removed            ? " is removed"
+                               : what == node_change::children_changed ? " has other children"
+                                                                       : " has changed"));
+    }
+    bool watches(node_read, const std::string&) const override { return false; }
+    void for_each_watch(const std::function<void(node_read, const std::string&)>&) const override {}
+
+    const bool by_one_;
+};
+
+struct bench : parts_bench {
+    bench() {
+        session->session_id = 1;
+        connect();
+    }
+    struct feed {
+        std::shared_ptr<listener> heard;
+        feed_ptr state = std::make_shared<feed_state>();
+        texts take() const { return std::exchange(heard->told, {}); }
+    };
+    feed add(std::string root = "/r", bool by_one = true) {
+        feed f{std::make_shared<listener>(by_one)};
+        f.state->root = std::move(root);
+        f.state->listener = f.heard;
+        f.state->wants_one_watch = by_one;
+        requests.add_feed(f.state);
+        turns();
+        return f;
+    }
+    void link_up() {
+        connect();
+        requests.feeds_connected();
+        turns();
+    }
+    void link_down() {
+        disconnect();
+        requests.feeds_disconnected();
+        turns();
+    }
+    /// Calls what was to be called later, and sends.
+    void turns() {
+        do {
+            for (const auto& call : std::exchange(later_calls, {})) call();
+            requests.flush();
+        } while (!later_calls.empty());
+    }
+    /// The requests that were sent since the last call.
+    std::vector<std::pair<op_id, request>> take_sent() { return std::exchange(backend.submitted, {}); }
+    template <class Request>
+    std::pair<op_id, Request> take_one() {
+        const auto sent = take_sent();
+        REQUIRE(sent.size() == 1);
+        REQUIRE(std::holds_alternative<Request>(sent[0].second));
+        return {sent[0].first, std::get<Request>(sent[0].second)};
+    }
+    void answer(op_id id, reply r = {}) {
+        requests.answered(id, std::move(r));
+        turns();
+    }
+    /// A feed of "/r" that has its watch.
+    feed watching() {
+        requests.feeds_connected();
+        feed f = add();
+        answer(take_one<add_watch_request>().first);
+        CHECK(f.take() == texts{"connected, one watch"});
+        return f;
+    }
+    /// Somebody waits for a change of the node. Returns whether the read that was sent sets a watch.
+    bool wait_at(const std::string& path, const watch_ptr& w, outcome& o) {
+        requests.submit(requests.next_id(), getting(path, w), o.to());
+        turns();
+        const auto [id, read] = take_one<get_request>();
+        answer(id);
+        return read.watch;
+    }
+};
+
+}  // namespace
+
+TEST_CASE("one watch: a feed that wants it is told of the connection when it has it", "[requests][feed]") {
+    bench b;
+    b.requests.feeds_connected();
+    const bench::feed f = b.add();
+    CHECK(f.take().empty());
+    const auto [id, asked] = b.take_one<add_watch_request>();
+    CHECK(asked.path == "/r");
+    CHECK(asked.recursive);
+    SECTION("it stands") {
+        b.answer(id);
+        CHECK(f.take() == texts{"connected, one watch"});
+        b.requests.added_watch_event(node_event::created, "/r/a");
+        b.requests.added_watch_event(node_event::data_changed, "/other");
+        CHECK(f.take() == texts{"/r/a has changed"});
+        b.requests.node_event(node_event::data_changed, "/r/a");  // the same change, by somebody's watch of that node
+        CHECK(f.take().empty());
+    }
+    SECTION("the server has none") {
+        b.answer(id, refusal(zk_errc::unimplemented));
+        CHECK(f.take() == texts{"connected"});
+        b.requests.read_for(f.state, node_read::data, "/r");
+        b.turns();
+        CHECK(b.take_one<get_request>().second.watch);
+        b.requests.node_event(node_event::data_changed, "/r");
+        CHECK(f.take() == texts{"/r has changed"});
+    }
+    SECTION("a server that has too much to do is asked again") {
+        b.answer(id, refusal(zk_errc::throttled));
+        CHECK(f.take().empty());
+        b.link_down();
+        b.link_up();
+        b.answer(b.take_one<add_watch_request>().first);
+        CHECK(f.take() == texts{"connected, one watch"});
+    }
+    SECTION("the connection is lost before") {
+        b.requests.answered(id, lost());
+        b.link_down();
+        CHECK(f.take().empty());
+        b.link_up();
+        b.answer(b.take_one<add_watch_request>().first);
+        CHECK(f.take() == texts{"connected, one watch"});
+    }
+    SECTION("the session ends before") {
+        b.requests.answered(id, refusal(errc::session_expired));
+        b.turns();
+        CHECK(f.take().empty());
+    }
+}
+
+TEST_CASE("one watch: each connection has one of its own", "[requests][feed]") {
+    bench b;
+    const bench::feed f = b.watching();
+    b.link_down();
+    CHECK(f.take() == texts{"disconnected"});
+    b.link_up();
+    const op_id id = b.take_one<add_watch_request>().first;
+    CHECK(f.take().empty());
+    b.answer(id, refusal(zk_errc::unimplemented));  // an older server
+    CHECK(f.take() == texts{"connected"});
+}
+
+TEST_CASE("one watch: feeds of one root share it", "[requests][feed]") {
+    bench b;
+    b.requests.feeds_connected();
+    const bench::feed first = b.add(), second = b.add();
+    const bench::feed other = b.add("/r", false), elsewhere = b.add("/r/below");
+    CHECK(other.take() == texts{"connected"});
+    const auto asked = b.take_sent();
+    REQUIRE(asked.size() == 2);
+    b.answer(asked[0].first);
+    CHECK(first.take() == texts{"connected, one watch"});
+    CHECK(second.take() == texts{"connected, one watch"});
+    CHECK(elsewhere.take().empty());
+    const bench::feed third = b.add();
+    CHECK(third.take() == texts{"connected, one watch"});
+    b.requests.remove_feed(*first.state);
+    b.requests.remove_feed(*third.state);
+    b.turns();
+    CHECK(b.take_sent().empty());
+    b.requests.remove_feed(*second.state);
+    b.turns();
+    CHECK(b.take_one<remove_added_watch_request>().second.path == "/r");
+}
+
+TEST_CASE("one watch: its removal is given up if somebody needs it by then", "[requests][feed]") {
+    bench b;
+    const bench::feed f = b.watching();
+    b.requests.remove_feed(*f.state);
+    SECTION("another feed") {
+        const bench::feed next = b.add();
+        CHECK(next.take() == texts{"connected, one watch"});
+        CHECK(b.take_sent().empty());
+        b.requests.remove_feed(*next.state);
+        b.turns();
+        b.take_one<remove_added_watch_request>();
+    }
+    SECTION("a feed that comes when it was sent has one of its own") {
+        b.turns();
+        b.take_one<remove_added_watch_request>();
+        const bench::feed next = b.add();
+        b.answer(b.take_one<add_watch_request>().first);
+        CHECK(next.take() == texts{"connected, one watch"});
+    }
+    SECTION("the connection is lost before") {
+        b.link_down();
+        b.link_up();
+        CHECK(b.take_sent().empty());
+    }
+}
+
+TEST_CASE("one watch: a feed that goes before it has it leaves nothing", "[requests][feed]") {
+    bench b;
+    b.requests.feeds_connected();
+    {
+        const bench::feed f = b.add();
+        b.requests.remove_feed(*f.state);
+    }
+    b.answer(b.take_one<add_watch_request>().first);
+    b.take_one<remove_added_watch_request>();
+}
+
+// ZOOKEEPER-4466: at the very node of a recursive watch, another one would take its place.
+TEST_CASE("one watch: whoever waits at its very node sets no other one, and is told by it", "[requests][feed]") {
+    bench b;
+    const bench::feed f = b.watching(), stream = b.add("/r", false);
+    stream.take();
+    outcome o, p;
+    const watch_ptr at_root = std::make_shared<watch_state>(), below = std::make_shared<watch_state>();
+    CHECK_FALSE(b.wait_at("/r", at_root, o));
+    CHECK(b.wait_at("/r/a", below, p));
+    SECTION("of data") {
+        b.requests.added_watch_event(node_event::data_changed, "/r");
+        CHECK(at_root->fired->done);
+        CHECK(at_root->event == node_event::data_changed);
+        CHECK(f.take() == texts{"/r has changed"});
+        CHECK(stream.take() == texts{"/r has changed"});
+        b.requests.added_watch_event(node_event::data_changed, "/r/a");
+        CHECK_FALSE(below->fired->done);  // it has a watch of its own
+        b.requests.node_event(node_event::data_changed, "/r/a");
+        CHECK(below->fired->done);
+    }
+    SECTION("of children") {
+        outcome q;
+        const watch_ptr children = std::make_shared<watch_state>();
+        children->path = "/r";
+        children->kind = watch_kind::children;
+        command c;
+        c.what = children_request{"/r", true};
+        c.watch = children;
+        b.requests.submit(b.requests.next_id(), std::move(c), q.to());
+        b.turns();
+        const auto [id, read] = b.take_one<children_request>();
+        CHECK_FALSE(read.watch);
+        b.answer(id);
+        b.requests.added_watch_event(node_event::data_changed, "/r/x");
+        b.requests.added_watch_event(node_event::removed, "/r/x/y");
+        CHECK_FALSE(children->fired->done);
+        CHECK(f.take() == texts{"/r/x has changed", "/r/x/y is removed"});
+        b.requests.added_watch_event(GENERATE(node_event::created, node_event::removed), "/r/x");
+        CHECK(children->fired->done);
+        CHECK(children->event == node_event::children_changed);
+        CHECK_FALSE(at_root->fired->done);
+        CHECK(stream.take() == texts{"/r has other children"});
+    }
+    SECTION("it stays for their sake, until they are told") {
+        b.requests.remove_feed(*f.state);
+        b.requests.remove_feed(*stream.state);
+        b.turns();
+        CHECK(b.take_sent().empty());
+        b.requests.added_watch_event(node_event::removed, "/r");
+        CHECK(at_root->fired->done);
+        b.turns();
+        b.take_one<remove_added_watch_request>();
+    }
+    SECTION("they leave: no removal would spare it") {
+        b.requests.leave_watch(at_root);
+        b.requests.leave_watch(below);
+        b.turns();
+        CHECK(b.take_one<remove_watch_request>().second.path == "/r/a");
+    }
+    SECTION("on a connection without it they have one") {
+        b.link_down();
+        b.link_up();
+        auto sent = b.take_sent();
+        REQUIRE(sent.size() == 1);  // their reads come with ask_questions()
+        b.answer(sent[0].first, refusal(zk_errc::unimplemented));
+        b.requests.ask_questions();
+        b.turns();
+        sent = b.take_sent();
+        REQUIRE(sent.size() == 2);
+        for (const auto& [id, read] : sent) CHECK(std::get<exists_request>(read).watch);
+    }
+}
+
+TEST_CASE("one watch: a read or a removal that was sent behind it took its place: it is set once more",
+          "[requests][feed]") {
+    bench b;
+    b.requests.feeds_connected();
+    outcome o;
+    const watch_ptr at_root = std::make_shared<watch_state>();
+    const bool removes = GENERATE(false, true);
+    if (removes) CHECK(b.wait_at("/r", at_root, o));
+    const bench::feed f = b.add();
+    const op_id asked = b.take_one<add_watch_request>().first;
+    if (removes) {
+        b.requests.leave_watch(at_root);
+        b.turns();
+        b.take_one<remove_watch_request>();
+    } else {
+        b.requests.submit(b.requests.next_id(), getting("/r", at_root), o.to());
+        b.turns();
+        CHECK(b.take_one<get_request>().second.watch);
+    }
+    b.answer(asked);
+    CHECK(f.take().empty());
+    b.answer(b.take_one<add_watch_request>().first);
+    CHECK(f.take() == texts{"connected, one watch"});
+}
+
+TEST_CASE("one watch: a removal that waits to be sent is not, when it stands by then", "[requests][feed]") {
+    bench b;
+    b.requests.feeds_connected();
+    outcome o;
+    const watch_ptr at_root = std::make_shared<watch_state>();
+    CHECK(b.wait_at("/r", at_root, o));
+    const bench::feed f = b.add();
+    const op_id asked = b.take_one<add_watch_request>().first;
+    b.requests.leave_watch(at_root);
+    b.requests.answered(asked, {});
+    b.turns();
+    CHECK(b.take_sent().empty());
+    CHECK(b.backend.forgotten.contains({"/r", watch_kind::data}));
+    CHECK(f.take() == texts{"connected, one watch"});
+}
+
+TEST_CASE("one watch: the reads of a turn travel together, and are answered one by one", "[requests][feed]") {
+    bench b;
+    const bench::feed f = b.watching();
+    b.requests.read_for(f.state, node_read::data, "/r/a");
+    b.requests.read_for(f.state, node_read::children, "/r");
+    b.requests.read_for(f.state, node_read::data, "/r/b");
+    CHECK(b.take_sent().empty());
+    b.turns();
+    const auto [id, all] = b.take_one<multi_read_request>();
+    REQUIRE(all.reads.size() == 3);
+    CHECK(std::get<get_request>(all.reads[0]).path == "/r/a");
+    CHECK(std::get<children_request>(all.reads[1]).path == "/r");
+    SECTION("by the server") {
+        reply r;
+        r.results.resize(3);
+        r.results[0].data = "x";
+        r.results[1].children = {"a", "b"};
+        r.results[2].code = zk_errc::no_node;
+        b.answer(id, std::move(r));
+        CHECK(f.take() == texts{"/r/a has x0", "/r has 2", "/r/b: no such node"});
+    }
+    SECTION("all of them: not now") {
+        b.answer(id, refusal(zk_errc::throttled));
+        CHECK(f.take().size() == 3);
+    }
+    SECTION("by a server that knows no such request") {
+        b.answer(id, refusal(zk_errc::unimplemented));
+        CHECK(f.take().empty());
+        const auto alone = b.take_sent();
+        REQUIRE(alone.size() == 3);
+        CHECK_FALSE(std::get<get_request>(alone[0].second).watch);
+        CHECK_FALSE(std::get<children_request>(alone[1].second).watch);
+        b.requests.read_for(f.state, node_read::data, "/r/c");
+        b.requests.read_for(f.state, node_read::data, "/r/d");
+        b.turns();
+        CHECK(b.take_sent().size() == 2);
+    }
+    SECTION("the connection is lost") {
+        b.requests.answered(id, lost());
+        b.requests.read_for(f.state, node_read::data, "/r/c");
+        b.requests.read_for(f.state, node_read::data, "/r/d");
+        b.link_down();
+        CHECK(f.take() == texts{"disconnected"});
+        b.link_up();
+        b.take_one<add_watch_request>();
+    }
+    SECTION("the feed is gone") {
+        b.requests.read_for(f.state, node_read::data, "/r/c");
+        b.requests.read_for(f.state, node_read::data, "/r/d");
+        b.requests.remove_feed(*f.state);
+        b.turns();
+        CHECK(std::holds_alternative<remove_added_watch_request>(b.take_sent().back().second));
+        b.answer(id);
+        CHECK(f.take().empty());
+    }
+}
+
+TEST_CASE("one watch: a read that travels alone is an ordinary one, and so is one of a stat", "[requests][feed]") {
+    bench b;
+    const bench::feed f = b.watching();
+    b.requests.read_for(f.state, node_read::children, "/r");
+    b.turns();
+    CHECK_FALSE(b.take_one<children_request>().second.watch);
+    b.requests.read_for(f.state, node_read::stat, "/r/a");
+    b.requests.read_for(f.state, node_read::stat, "/r/b");
+    b.turns();
+    const auto sent = b.take_sent();
+    REQUIRE(sent.size() == 2);
+    CHECK_FALSE(std::get<exists_request>(sent[0].second).watch);
+}
+
+TEST_CASE("one watch: a batch is bounded, in number and in bytes", "[requests][feed]") {
+    bench b;
+    const bench::feed f = b.watching();
+    const std::size_t each = GENERATE(as<std::size_t>(), 0, 100, 10'000, 1'000'000);
+    std::size_t largest = 0, reads = 0;
+    for (int round = 0; round < 5; ++round) {
+        for (int i = 0; i < 200; ++i) b.requests.read_for(f.state, node_read::data, "/r/" + std::to_string(i));
+        b.turns();
+        for (const auto& [id, what] : b.take_sent()) {
+            const auto* const all = std::get_if<multi_read_request>(&what);
+            largest = all ? all->reads.size() : 1;
+            reads += largest;
+            reply r;
+            if (all) r.results.resize(all->reads.size());
+            for (multi_result& one : r.results) one.data.assign(each, 'x');
+            b.answer(id, std::move(r));
+        }
+    }
+    CHECK(reads == 1000);
+    INFO(each << " bytes each, batches of " << largest);
+    CHECK(largest <= 64);
+    CHECK((each <= 100 || (largest - 1) * each <= 256 * 1024));
+    CHECK((each > 100 || largest >= 8));
+}
+
+}  // namespace zkasio::test::request_one_watch_tests
