@@ -225,6 +225,7 @@ private:
             return a;
         }
         a.value.stat = n->second.stat;
+        for (const auto& [path, child] : nodes_) a.value.stat.num_children += path != "/" && parent_of(path) == r.path;
         if (r.what == node_read::data) a.value.data = n->second.data;
         if (r.what == node_read::children)
             for (const auto& [path, child] : nodes_)

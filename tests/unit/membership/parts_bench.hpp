@@ -72,7 +72,7 @@ private:
 };
 
 /// A link and a request table, and a test in the place of the core: it says what they are told.
-class parts_bench final : private detail::link::owner, private detail::request_table::owner {
+class parts_bench : private detail::link::owner, private detail::request_table::owner {
 public:
     explicit parts_bench(client_options o = client_options("10.0.0.1:2181")) : options(std::move(o)) {}
 

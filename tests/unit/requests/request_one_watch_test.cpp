@@ -434,7 +434,7 @@ TEST_CASE("one watch: a batch is bounded, in number and in bytes", "[requests][f
     }
     CHECK(reads == 1000);
     INFO(each << " bytes each, batches of " << largest);
-    CHECK(largest <= 64);
+    CHECK(largest <= 128);
     CHECK((each <= 100 || (largest - 1) * each <= 256 * 1024));
     CHECK((each > 100 || largest >= 8));
 }

@@ -72,12 +72,20 @@ bool tree_sync::is_known(node_read what, std::string_view path) const noexcept {
     return tree_.find(path) || (tree_.is_root(path) && what != node_read::children);
 }
 
+namespace {
+
+// C10: reads of data travel together, those of stats do not.
+constexpr std::size_t small_data = 1024;
+
+}  // namespace
+
 // The known state of a node from an earlier connection is compared with its stat before the data are read again. C7:
 // for a refused node, the stat does not tell whether the node may be read now.
 void tree_sync::look_at(const std::string& path) {
     const tree_node* const node = tree_.find(path);
     const bool has_data = node && node->value && node->value->readable;
-    ask(wants_data(path) && !has_data ? node_read::data : node_read::stat, path);
+    const bool as_cheap = by_one_watch_ && has_data && node->value->data.size() <= small_data;
+    ask(wants_data(path) && (!has_data || as_cheap) ? node_read::data : node_read::stat, path);
 }
 
 // Queues a listing of the node's children, unless they are read or watched already, or are not wanted (C5).
@@ -85,6 +93,12 @@ void tree_sync::look_below(const std::string& path) {
     const tree_node* const node = tree_.find(path);
     if (node->children_state == read_state::none && wants_children(path, node->value->stat))
         ask(node_read::children, path);
+}
+
+// C10. The data have been read just now, so the names may be read, too; all that are made since are told.
+void tree_sync::has_no_children(const std::string& path) {
+    tree_.find(path)->children_state = read_state::watched;
+    children_listed(path, {});
 }
 
 namespace {

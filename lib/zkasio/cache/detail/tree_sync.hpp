@@ -65,10 +65,10 @@ struct tree_delta {
 ///   they are found when their ACL permits it, even if nothing else gives a reason to read them.
 /// - C10: on a connection with one recursive watch of the root, reads set no watches, and the watch tells of every node
 ///   at or below the root that is created, changed or removed, as often as that happens. Names are then listed once for
-///   each node, in the first look; a created node is added to its parent if the parent's children are known. (The
-///   fields of the parent's stat that count children are those of its last read.) A change of an unknown node counts as
-///   its creation: servers tell nothing of a node that the client may not read (C7), so this may be the first that is
-///   heard of it.
+///   each node, in the first look, and only if its stat says that it has children; a created node is added to its
+///   parent if the parent's children are known. (The fields of the parent's stat that count children are those of its
+///   last read.) A change of an unknown node counts as its creation: servers tell nothing of a node that the client may
+///   not read (C7), so this may be the first that is heard of it.
 class tree_sync {
 public:
     tree_sync(std::string root, tree_scope scope) : tree_(std::move(root)), scope_(std::move(scope)) {}
@@ -139,6 +139,7 @@ private:
     static bool is_refused(const tree_node& node) noexcept;
     void look_at(const std::string& path);
     void look_below(const std::string& path);
+    void has_no_children(const std::string& path);
     tree_node& node_of(const std::string& path, const node_stat& stat);
     void forget_old(const std::string& path, std::int64_t czxid);
     void data_answered(const std::string& path, node_answer&& answer);

@@ -107,15 +107,23 @@ void tree_sync::forget_old(const std::string& path, std::int64_t czxid) {
 }
 
 void tree_sync::data_answered(const std::string& path, node_answer&& answer) {
-    node_of(path, answer.stat).data_refused = false;
-    value_ptr value = make_ref<node_value>();
-    value->data = std::move(answer.data);
-    value->stat = answer.stat;
-    try {
-        if (scope_.parse) value->parsed = scope_.parse(path, value->data);
-    } catch (...) {
+    tree_node& node = node_of(path, answer.stat);
+    node.data_refused = false;
+    if (node.value && node.value->readable && node.value->stat.mzxid == answer.stat.mzxid) {
+        update_stat(path, answer.stat);  // it was read again on another connection
+    } else {
+        value_ptr value = make_ref<node_value>();
+        value->data = std::move(answer.data);
+        value->stat = answer.stat;
+        try {
+            if (scope_.parse) value->parsed = scope_.parse(path, value->data);
+        } catch (...) {
+        }
+        set(path, std::move(value));
     }
-    set(path, std::move(value));
+    const tree_node* const now = tree_.find(path);
+    const bool may_have_children = now->children_state == read_state::none && wants_children(path, answer.stat);
+    if (by_one_watch_ && may_have_children && answer.stat.num_children == 0) return has_no_children(path);
     look_below(path);
 }
 

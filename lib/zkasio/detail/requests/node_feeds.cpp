@@ -17,7 +17,7 @@ void node_feeds::add(const feed_ptr& f) {
 }
 
 void feed_state::learn_size(std::size_t bytes, std::size_t reads) noexcept {
-    constexpr std::size_t most_reads = 64, most_bytes = 256 * 1024;  // larger batches are no faster
+    constexpr std::size_t most_reads = 128, most_bytes = 256 * 1024;  // larger batches are no faster
     const std::size_t each = std::max<std::size_t>(bytes / reads, 1);
     most_in_batch = std::clamp<std::size_t>(most_bytes / each, 1, std::min(2 * reads, most_reads));
 }
@@ -97,9 +97,12 @@ void node_feeds::changed(node_change what, std::string_view path, bool by_one_wa
     const auto told = above(path);
     if (told.empty()) return;
     const std::string name(path);
-    for (const feed_ptr& f : told)
-        if (f->up && (f->by_one_watch == by_one_watch || at_root))
+    for (const feed_ptr& f : told) {
+        const bool is_told = f->by_one_watch ? by_one_watch && what != node_change::children_changed
+                                             : !by_one_watch || at_root;
+        if (f->up && is_told)
             call(f, [&](node_feed_listener& to) { to.changed(what, name); });
+    }
 }
 
 bool node_feeds::want_one_watch(const std::string& root) const {

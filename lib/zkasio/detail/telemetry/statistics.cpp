@@ -139,7 +139,10 @@ client_stats statistics::get() const {
 std::size_t size_of(const reply& r) noexcept {
     std::size_t n = r.data.size() + r.path.size();
     for (const std::string& name : r.children) n += name.size();
-    for (const multi_result& m : r.results) n += m.path.size();
+    for (const multi_result& m : r.results) {
+        n += m.path.size() + m.data.size();
+        for (const std::string& name : m.children) n += name.size();
+    }
     return n;
 }
 
