@@ -169,6 +169,28 @@ TEST_CASE("one watch: each connection has one of its own", "[requests][feed]") {
     CHECK(f.take() == texts{"connected"});
 }
 
+TEST_CASE("one watch: servers that hang up at the question are asked twice, and no more", "[requests][feed]") {
+    bench b;
+    b.requests.feeds_connected();
+    const bench::feed f = b.add();
+    b.take_one<add_watch_request>();
+    b.link_down();
+    b.link_up();
+    const op_id second = b.take_one<add_watch_request>().first;
+    CHECK(f.take().empty());
+    const bool answers = GENERATE(false, true);
+    if (answers) b.answer(second);
+    f.take();
+    b.link_down();
+    b.link_up();
+    if (answers) {
+        b.take_one<add_watch_request>();
+    } else {
+        CHECK(b.take_sent().empty());
+        CHECK(f.take() == texts{"connected"});
+    }
+}
+
 TEST_CASE("one watch: feeds of one root share it", "[requests][feed]") {
     bench b;
     b.requests.feeds_connected();
@@ -414,29 +436,70 @@ TEST_CASE("one watch: a read that travels alone is an ordinary one, and so is on
     CHECK_FALSE(std::get<exists_request>(sent[0].second).watch);
 }
 
-TEST_CASE("one watch: a batch is bounded, in number and in bytes", "[requests][feed]") {
+TEST_CASE("one watch: while batches are under way, the next one waits until it is full or one is answered",
+          "[requests][feed]") {
     bench b;
     const bench::feed f = b.watching();
-    const std::size_t each = GENERATE(as<std::size_t>(), 0, 100, 10'000, 1'000'000);
-    std::size_t largest = 0, reads = 0;
-    for (int round = 0; round < 5; ++round) {
-        for (int i = 0; i < 200; ++i) b.requests.read_for(f.state, node_read::data, "/r/" + std::to_string(i));
+    const auto read = [&](int n) {
+        for (int i = 0; i < n; ++i) b.requests.read_for(f.state, node_read::data, "/r/" + std::to_string(i));
         b.turns();
-        for (const auto& [id, what] : b.take_sent()) {
-            const auto* const all = std::get_if<multi_read_request>(&what);
-            largest = all ? all->reads.size() : 1;
-            reads += largest;
-            reply r;
-            if (all) r.results.resize(all->reads.size());
-            for (multi_result& one : r.results) one.data.assign(each, 'x');
-            b.answer(id, std::move(r));
-        }
+    };
+    read(2);
+    read(3);
+    auto sent = b.take_sent();
+    REQUIRE(sent.size() == 2);
+    read(4);
+    CHECK(b.take_sent().empty());
+    SECTION("full") {
+        read(12);
+        CHECK(std::get<multi_read_request>(b.take_sent().at(0).second).reads.size() == 16);
     }
-    CHECK(reads == 1000);
-    INFO(each << " bytes each, batches of " << largest);
-    CHECK(largest <= 128);
-    CHECK((each <= 100 || (largest - 1) * each <= 256 * 1024));
-    CHECK((each > 100 || largest >= 8));
+    SECTION("answered") {
+        reply r;
+        r.results.resize(2);
+        b.answer(sent[0].first, std::move(r));
+        CHECK(std::get<multi_read_request>(b.take_sent().at(0).second).reads.size() == 4);
+    }
+    SECTION("another connection") {
+        b.link_down();
+        b.link_up();
+        b.answer(b.take_one<add_watch_request>().first);
+        read(2);
+        CHECK(b.take_sent().size() == 1);
+    }
+}
+
+TEST_CASE("one watch: a batch is bounded, in number and in bytes", "[requests][feed]") {
+    feed_state f;
+    for (const std::size_t most : {16U, 32U, 64U, 128U, 128U}) {
+        CHECK(f.most_in_batch == most);
+        f.learn_size(100 * most, most);
+    }
+    f.learn_size(128 * 10'000, 128);
+    CHECK(f.most_in_batch == 26);  // 256 kB
+    f.learn_size(26'000'000, 26);
+    CHECK(f.most_in_batch == 1);
+    f.learn_size(100, 1);
+    CHECK(f.most_in_batch == 2);
+}
+
+TEST_CASE("one watch: nodes that were too large for a batch are read together again when they are small",
+          "[requests][feed]") {
+    bench b;
+    const bench::feed f = b.watching();
+    f.state->most_in_batch = 1;
+    for (const std::size_t bytes : {1'000'000U, 100U}) {
+        b.requests.read_for(f.state, node_read::data, "/r/a");
+        reply r;
+        r.data.assign(bytes, 'x');
+        b.turns();
+        b.answer(b.take_one<get_request>().first, std::move(r));
+        CHECK(f.state->most_in_batch == (bytes > 100 ? 1 : 2));
+    }
+    b.requests.read_for(f.state, node_read::data, "/r/a");
+    b.turns();
+    b.answer(b.take_one<get_request>().first);
+    CHECK(f.state->most_in_batch == 2);  // a single read says nothing of batches
 }
 
 }  // namespace zkasio::test::request_one_watch_tests

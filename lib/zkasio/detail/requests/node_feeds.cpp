@@ -77,6 +77,7 @@ void node_feeds::disconnected(const std::function<void(const std::string& path, 
     if (!std::exchange(up_, false)) return;
     for (const feed_ptr& f : all()) {
         f->batch.clear();
+        f->batches_under_way = 0;
         if (!std::exchange(f->up, false)) continue;
         call(f, [&](node_feed_listener& from) {
             from.for_each_watch([&](node_read what, const std::string& path) { forget(path, kind_of(what)); });

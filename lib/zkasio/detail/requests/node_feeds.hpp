@@ -28,9 +28,10 @@ struct feed_state {
     bool wants_one_watch = false;  ///< see node_feed_listener::wants_one_watch()
     bool by_one_watch = false;     ///< has one, on this connection
 
-    // With one watch, reads of one turn travel together.
+    // With one watch, reads of one turn travel together; while two batches are under way, a batch waits until it is full.
     using read = std::pair<node_read, std::string>;
     std::vector<read> batch;
+    std::size_t batches_under_way = 0;
     bool reads_in_batches = true;
     std::size_t most_in_batch = 16;  // until the size of the nodes is known
     /// The answer to so many reads had so many bytes.

@@ -300,6 +300,7 @@ private:
     void send_batch(const feed_ptr& to);
     void batch_answered(const feed_ptr& to, const std::vector<feed_state::read>& reads, reply&& r);
     void ask_for_one_watch(const std::string& root);
+    void conclude_one_watches();
     void one_watch_answered(const std::string& root, std::error_code code);
     bool has_one_watch(std::string_view path) const;
     bool needs_one_watch(const std::string& root) const;
@@ -340,6 +341,8 @@ private:
     node_feeds feeds_;
     std::map<op_id, feed_ptr> late_reads_;  // those reads of feeds that are_late, which nobody may want by then
     std::map<std::string, one_watch, std::less<>> one_watches_;  // by the root
+    int one_watch_lost_ = 0;            // connections in a row that have ended before it was answered
+    time_point no_one_watch_before_{};  // it is not asked for
     bool told_no_one_watch_ = false;
     std::int64_t synced_session_ = 0;  // the session whose servers show all that the feeds know
     bool ahead_of_answers_ = false;    // the feeds know of an event that is newer than the last answer

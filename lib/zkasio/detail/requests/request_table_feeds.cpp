@@ -5,6 +5,7 @@
 #include <zkasio/path.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 namespace zkasio::detail {
@@ -35,7 +36,8 @@ void request_table::read_for(const feed_ptr& to, node_read what, std::string pat
     if (to->batch.size() >= to->most_in_batch) return send_batch(to);
     if (to->batch.size() > 1) return;
     owner_.later([this, to, of = feeds_.connection()] {
-        if (of == feeds_.connection()) send_batch(to);
+        constexpr std::size_t enough = 2;  // the servers have something to do
+        if (of == feeds_.connection() && to->batches_under_way < enough) send_batch(to);
     });
 }
 
@@ -52,6 +54,7 @@ void request_table::read_alone(const feed_ptr& to, node_read what, std::string p
     const op_id id = submit(std::move(c), [this, to, what, watch, path = std::move(path)](reply&& r) {
         if (r.code == condition::session_ended || r.code == errc::forked) return;
         const std::error_code code = r.code;
+        if (!code && to->most_in_batch == 1) to->learn_size(size_of(r), 1);
         feeds_.answered(to, what, path, code, {std::move(r.data), r.stat, std::move(r.children)});
         // A refused read has set no watch: is the watch that was kept for its sake still needed?
         if (watch && watches_.feed_answered(path, kind_of(what)) && code) leave_feed_watch(what, path);
@@ -73,6 +76,7 @@ void request_table::send_batch(const feed_ptr& to) {
     command c;
     c.what = std::move(all);
     c.connection = feeds_.connection();
+    ++to->batches_under_way;
     const auto answered = [this, to, reads = std::move(reads)](reply&& r) { batch_answered(to, reads, std::move(r)); };
     const op_id id = submit(std::move(c), answered);
     if (const auto it = entries_.find(id); it != entries_.end() && it->second.is_late) late_reads_.emplace(id, to);
@@ -80,6 +84,7 @@ void request_table::send_batch(const feed_ptr& to) {
 
 void request_table::batch_answered(const feed_ptr& to, const std::vector<feed_state::read>& reads, reply&& r) {
     if (r.code == condition::session_ended || r.code == errc::forked) return;
+    --to->batches_under_way;
     if (r.code == zk_errc::unimplemented) {
         to->reads_in_batches = false;
         for (const auto& [what, path] : reads) read_alone(to, what, path);
@@ -97,6 +102,7 @@ void request_table::batch_answered(const feed_ptr& to, const std::vector<feed_st
         }
         feeds_.answered(to, what, path, code, std::move(answer));
     }
+    send_batch(to);
 }
 
 // The read has failed with an unknown outcome. Usually its connection is gone, which the link reports right afterwards:
@@ -141,7 +147,7 @@ void request_table::feeds_disconnected() {
     questions_.clear();
     questions_asked_ = 0;
     late_reads_.clear();
-    one_watches_.clear();
+    conclude_one_watches();
     feeds_.disconnected([this](const std::string& path, watch_kind kind) { forget_watch(path, kind); });
 }
 
@@ -154,7 +160,7 @@ void request_table::tell_feeds() {
 // Before it reads, a feed that wants such a watch has it, or knows that the server has none.
 void request_table::tell(const feed_ptr& f) {
     if (!feeds_.is_up()) return;
-    if (!f->wants_one_watch) return feeds_.tell(f, false);
+    if (!f->wants_one_watch || clock::now() < no_one_watch_before_) return feeds_.tell(f, false);
     const auto [at, is_new] = one_watches_.try_emplace(f->root);
     one_watch& w = at->second;
     if (w.is == one_watch::stage::asked)
@@ -162,6 +168,18 @@ void request_table::tell(const feed_ptr& f) {
     else
         feeds_.tell(f, w.is != one_watch::stage::refused);
     if (is_new) ask_for_one_watch(f->root);
+}
+
+// There are servers that hang up at a request that they do not know, without an answer.
+void request_table::conclude_one_watches() {
+    constexpr int enough = 2;
+    constexpr std::chrono::minutes pause(10);  // the connections may have broken by chance
+    const bool is_lost = std::any_of(one_watches_.begin(), one_watches_.end(),
+                                     [](const auto& w) { return w.second.is == one_watch::stage::asked; });
+    one_watches_.clear();
+    if (!is_lost || ++one_watch_lost_ < enough) return;
+    one_watch_lost_ = 0;
+    no_one_watch_before_ = clock::now() + pause;
 }
 
 void request_table::ask_for_one_watch(const std::string& root) {
@@ -177,6 +195,7 @@ void request_table::one_watch_answered(const std::string& root, std::error_code 
     const auto at = one_watches_.find(root);
     if (at == one_watches_.end()) return;
     one_watch& w = at->second;
+    one_watch_lost_ = 0;
     if (!code && std::exchange(w.is_replaced, false)) return ask_for_one_watch(root);
     w.is = code ? one_watch::stage::refused : one_watch::stage::stands;
     if (code && !std::exchange(told_no_one_watch_, true))
