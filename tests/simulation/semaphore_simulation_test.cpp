@@ -49,6 +49,12 @@ TEST_CASE("semaphore, simulated: the directories are removed when they are empty
     run_semaphore("containers", f);
 }
 
+TEST_CASE("semaphore, simulated: an ACL refuses the removal of nodes for a while", "[simulation]") {
+    faults f;
+    f.drops = f.closed_directories = true;
+    run_semaphore("closed directories", f);
+}
+
 TEST_CASE("semaphore, simulated: an operator deletes nodes", "[simulation]") {
     faults f;
     f.drops = f.operator_deletes = true;

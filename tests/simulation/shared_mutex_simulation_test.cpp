@@ -121,6 +121,14 @@ TEST_CASE("shared_mutex, simulated: the directory is removed when it is empty", 
     run_shared_mutex("containers", 500, f);
 }
 
+TEST_CASE("shared_mutex, simulated: an ACL refuses the removal of nodes for a while", "[simulation]") {
+    faults f;
+    f.drops = f.closed_directories = true;
+    run_shared_mutex("closed directories", 200, f);
+    f.operator_deletes = f.expiries = true;
+    run_shared_mutex("closed directories, and more", 200, f);
+}
+
 TEST_CASE("shared_mutex, simulated: an operator deletes nodes", "[simulation]") {
     faults f;
     f.drops = f.operator_deletes = true;

@@ -41,4 +41,10 @@ TEST_CASE("unfair_mutex, simulated: an operator deletes nodes", "[simulation]") 
     run_unfair("operator", f);
 }
 
+TEST_CASE("unfair_mutex, simulated: an ACL refuses the removal of the node for a while", "[simulation]") {
+    faults f;
+    f.drops = f.closed_directories = true;
+    run_unfair("closed directories", f);
+}
+
 }  // namespace zkasio::test

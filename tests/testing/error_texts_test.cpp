@@ -42,6 +42,7 @@
 #include <cstddef>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -536,6 +537,31 @@ TEST_CASE("error texts: the end of the client or a cancellation names the whole,
                 CHECK(text.substr(0, text.find(';')) == w.said + end);
             }
         }
+}
+
+// After a stall of the loop, the next lock's lease begins some time after its grant.
+TEST_CASE("error texts: an acquire whose client is closed while its lease begins names the lock", "[testing]") {
+    std::set<std::string> said;
+    for (const auto stall : {5s, 6s, 7s, 8s, 9s})
+        for (int at = 1; at < 30; ++at) {
+            fake_ensemble ensemble;
+            const client zk = ensemble.client(sessions_of_ten_seconds());
+            ensemble.run(zk.connected());
+            ensemble.run_for(1s);
+            std::string text;
+            auto take = [&]() -> asio::awaitable<void> {
+                ensemble.stall(stall);
+                text = co_await message_of(without_result(mutex(zk, "/l/a").acquire()));
+            };
+            running takes(ensemble.get_executor(), take());
+            ensemble.run_for(stall + at * 100ms);
+            asio::co_spawn(ensemble.context(), zk.close(), asio::detached);
+            ensemble.run(takes.code());
+            said.insert(text.substr(0, text.find('(')));
+        }
+    for (const std::string& text : said)
+        CHECK((text.empty() || text == "acquire /l/a: client closed" || text == "acquire /l/a: session expired"));
+    CHECK(said.count("acquire /l/a: client closed") == 1);
 }
 
 TEST_CASE("error texts: a partitioner names itself also after a term", "[testing]") {
