@@ -175,6 +175,18 @@ asio::awaitable<operations::acl_and_stat> operations::get_acl(std::string path) 
 asio::awaitable<void> operations::set_acl(std::string path, acl entries, std::int32_t acl_version) const {
     return impl::ask(*this, set_acl_request{std::move(path), std::move(entries), acl_version}, &take_nothing);
 }
+asio::awaitable<std::vector<acl_id>> operations::who_am_i() const {
+    return impl::ask(*this, who_am_i_request{}, &take_identities);
+}
+asio::awaitable<std::vector<std::string>> operations::ephemerals(std::string prefix) const {
+    return impl::ask(*this, ephemerals_request{std::move(prefix)}, &take_paths);
+}
+asio::awaitable<std::size_t> operations::count_below(std::string path) const {
+    return impl::ask(*this, count_below_request{std::move(path)}, &take_count);
+}
+asio::awaitable<std::vector<read_result>> operations::multi_read(reads nodes) const {
+    return impl::ask(*this, make_multi_read(nodes), &take_reads);
+}
 asio::awaitable<node_data> operations::get_config() const { return impl::ask(*this, get_config_request{}, &take_data); }
 asio::awaitable<node_data> operations::reconfigure(std::string joining, std::string leaving, std::string members,
                                                    std::int64_t from_version) const {

@@ -6,12 +6,14 @@
 #include <zkasio/create_options.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/export.hpp>
+#include <zkasio/multi_read.hpp>
 #include <zkasio/transaction.hpp>
 #include <zkasio/types.hpp>
 #include <zkasio/watch.hpp>
 
 #include <asio/awaitable.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -90,6 +92,33 @@ public:
 
     /// Applies all steps or none. *Fails with* the code of the step that the server refused; the message names it.
     asio::awaitable<std::vector<step_result>> multi(transaction steps) const;
+
+    /// Reads any number of nodes in one request. The results are those of the reads, in their order, and all of one
+    /// moment at one server: no write is between them. A read that the server refuses fails alone, see
+    /// read_result::code.
+    ///
+    /// *Fails with* zk_errc::unimplemented: the server is older than ZooKeeper 3.6. To a request that it does not know,
+    /// a server answers so and hangs up: requests of this client that are under way then lose their connection. So the
+    /// request is not sent to the same server again in this session, and fails at once. This holds for all operations
+    /// down to count_below(). A client with client_options::read_only() does not send them at all.
+    ///
+    /// What it costs: a request, however many reads; the answer has all data in one piece, which a server puts together
+    /// in memory. Batches of some 64 reads are as fast as larger ones. An answer of more than 128 MiB ends the
+    /// connection.
+    asio::awaitable<std::vector<read_result>> multi_read(reads nodes) const;
+
+    /// The identities that the servers know this connection by, as their ACLs have them: ("ip", "10.0.0.7"), ("digest",
+    /// the user's name), ("x509", the subject of the certificate) ...
+    /// *Fails with* zk_errc::unimplemented before ZooKeeper 3.7: see multi_read().
+    asio::awaitable<std::vector<acl_id>> who_am_i() const;
+
+    /// The ephemeral nodes of this session whose paths begin with `prefix`, a path. Compared as text: "/a" finds "/ab".
+    /// *Fails with* zk_errc::unimplemented before ZooKeeper 3.6: see multi_read().
+    asio::awaitable<std::vector<std::string>> ephemerals(std::string prefix = "/") const;
+
+    /// How many nodes there are below this one, at all depths. To find out, the server looks at every node that it has.
+    /// *Fails with* zk_errc::unimplemented before ZooKeeper 3.6: see multi_read().
+    asio::awaitable<std::size_t> count_below(std::string path) const;
 
     /// After sync(), the client's server has applied every write, of any client, that was finished before the call.
     asio::awaitable<void> sync(std::string path = "/") const;

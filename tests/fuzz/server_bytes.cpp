@@ -215,7 +215,9 @@ std::vector<request> some_requests() {
     remove.path = "/a";
     multi_request multi;
     multi.ops = {multi_op(create), multi_op(set), multi_op(remove)};
-    return {get, children, exists, create, set, get_acl, multi, remove};
+    multi_read_request reads;
+    reads.reads = {read_op(get), read_op(children)};
+    return {get, children, exists, create, set, get_acl, multi, remove, reads, who_am_i_request(), get};
 }
 
 class conversation {

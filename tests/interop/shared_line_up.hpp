@@ -12,7 +12,7 @@
 
 namespace zkasio::test {
 
-constexpr lock_kind reads = lock_kind::shared, writes = lock_kind::exclusive;
+constexpr lock_kind reading = lock_kind::shared, writes = lock_kind::exclusive;
 
 /// Readers and writers of ours and of one peer who come one after another, and have to get the lock in that order: each
 /// writer alone, the readers between two writers together.
@@ -30,12 +30,12 @@ public:
     asio::awaitable<void> ours(lock_kind kind, client zk) {
         const shared_mutex lock(zk, path_, options_);
         ours_.push_back(zk);
-        const auto acquire = [lock, kind] { return kind == reads ? lock.acquire_shared() : lock.acquire(); };
+        const auto acquire = [lock, kind] { return kind == reading ? lock.acquire_shared() : lock.acquire(); };
         return join(kind, std::make_unique<our_contender>(zk.get_executor(), acquire));
     }
     asio::awaitable<void> theirs(lock_kind kind) {
         const std::string id = "q" + std::to_string(++ids_);
-        return join(kind, std::make_unique<peer_contender>(process_, id, kind == reads ? "read" : "write", path_));
+        return join(kind, std::make_unique<peer_contender>(process_, id, kind == reading ? "read" : "write", path_));
     }
 
     /// The first `n` are let in, and nobody else.
@@ -57,7 +57,7 @@ public:
     asio::awaitable<void> drain() {
         while (!line_.empty()) {
             std::size_t together = 0;
-            while (together < line_.size() && line_[together].kind == reads) ++together;
+            while (together < line_.size() && line_[together].kind == reading) ++together;
             co_await inside(std::max<std::size_t>(together, 1));
             for (; together > 1; --together) {  // the last of them lets the next writer in, whoever it is
                 co_await release(together / 2);

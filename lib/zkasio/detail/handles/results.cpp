@@ -10,6 +10,16 @@
 #include <asio/use_awaitable.hpp>
 
 namespace zkasio::detail {
+namespace {
+
+std::string_view what_it_needs(std::string_view operation) noexcept {
+    if (operation == who_am_i_request::name) return "it needs ZooKeeper 3.7 or later";
+    for (const std::string_view name : {multi_read_request::name, ephemerals_request::name, count_below_request::name})
+        if (operation == name) return "it needs ZooKeeper 3.6 or later";
+    return {};
+}
+
+}  // namespace
 
 void throw_if_failed(const reply& r, std::string_view operation, std::string_view path) {
     if (!r.code) return;
@@ -23,6 +33,7 @@ void throw_if_failed(const reply& r, std::string_view operation, std::string_vie
     if (r.code == zk_errc::not_read_only)
         hint = "a client with client_options::read_only() only reads: use one without it";
     if (r.code == zk_errc::no_auth) hint = "the ACL does not allow it to this client: see get_acl() and add_auth()";
+    if (r.code == zk_errc::unimplemented) hint = what_it_needs(operation);
     if (r.code == zk_errc::invalid_acl) hint = "an unknown scheme, a malformed id, or auth: without add_auth()";
     throw error(r.code, operation, path, hint, r.sent);
 }
@@ -97,6 +108,29 @@ operations::acl_and_stat take_acl(reply&& r) {
     return a;
 }
 
+std::vector<read_result> take_reads(reply&& r) {
+    std::vector<read_result> all;
+    all.reserve(r.results.size());
+    for (multi_result& one : r.results) {
+        read_result& read = all.emplace_back();
+        read.code = one.code;
+        read.data = std::move(one.data);
+        if (one.stat) read.stat = *one.stat;
+        read.names = std::move(one.children);
+    }
+    return all;
+}
+
+std::vector<acl_id> take_identities(reply&& r) {
+    std::vector<acl_id> all;
+    for (const acl_entry& one : r.acl) all.push_back(one.who());
+    return all;
+}
+
+std::vector<std::string> take_paths(reply&& r) { return std::move(r.children); }
+
+std::size_t take_count(reply&& r) { return static_cast<std::size_t>(r.stat.num_children); }
+
 std::vector<step_result> take_results(reply&& r, const transaction& steps, const std::string& operation,
                                       std::size_t checks) {
     if (r.code && !r.sent) {
@@ -147,6 +181,18 @@ multi_request make_multi(const transaction& t, const std::string& operation) {
             case transaction::kind::remove: r.ops.emplace_back(remove_request{s.path, s.version}); break;
             case transaction::kind::check: r.ops.emplace_back(check_op{s.path, s.version}); break;
         }
+    }
+    return r;
+}
+
+multi_read_request make_multi_read(const reads& nodes) {
+    multi_read_request r;
+    r.reads.reserve(nodes.size());
+    for (const reads::read& one : nodes.all()) {
+        if (one.what == reads::kind::get)
+            r.reads.emplace_back(get_request{one.path});
+        else
+            r.reads.emplace_back(children_request{one.path});
     }
     return r;
 }

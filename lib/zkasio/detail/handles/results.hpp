@@ -37,6 +37,10 @@ created take_created(reply&& r);
 node_stat take_stat(reply&& r);
 std::optional<node_stat> take_stat_if_any(reply&& r);  ///< nothing for zk_errc::no_node
 operations::acl_and_stat take_acl(reply&& r);
+std::vector<read_result> take_reads(reply&& r);
+std::vector<acl_id> take_identities(reply&& r);
+std::vector<std::string> take_paths(reply&& r);
+std::size_t take_count(reply&& r);
 inline void take_nothing(reply&&) {}
 
 /// Throws zkasio::error that names the step which was refused.
@@ -47,5 +51,6 @@ std::vector<step_result> take_results(reply&& r, const transaction& steps, const
 create_request make_create(std::string path, std::string data, const create_options& o);
 /// Throws zkasio::error for steps that a transaction cannot have.
 multi_request make_multi(const transaction& steps, const std::string& operation);
+multi_read_request make_multi_read(const reads& nodes);
 
 }  // namespace zkasio::detail
