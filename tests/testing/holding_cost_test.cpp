@@ -176,7 +176,7 @@ std::vector<holding> all_holdings() {
         ten_children(x.e);
         return kept_all{keep(group(x.zk, "/r").observe())};
     });
-    add("partitioner, four partitions", true, 7, 5, [](s x) {
+    add("partitioner, four partitions", true, 6, 5, [](s x) {
         const std::vector<std::string> four{"a", "b", "c", "d"};
         kept_all one{keep_running(x.e, run_partitions(partitioner(x.zk, "/work", four)))};
         x.e.run_for(1min);

@@ -454,6 +454,16 @@ TEST_CASE("one watch: while batches are under way, the next one waits until it i
         read(12);
         CHECK(std::get<multi_read_request>(b.take_sent().at(0).second).reads.size() == 16);
     }
+    SECTION("one of many answered") {
+        read(28);
+        sent = b.take_sent();
+        REQUIRE(sent.size() == 2);
+        read(1);
+        reply r;
+        r.results.resize(16);
+        b.answer(sent[0].first, std::move(r));
+        CHECK(b.take_sent().empty());
+    }
     SECTION("answered") {
         reply r;
         r.results.resize(2);

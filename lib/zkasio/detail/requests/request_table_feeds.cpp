@@ -28,6 +28,12 @@ void request_table::remove_feed(feed_state& f) {
 
 // ------------------------------------------------------------------------------------------------------- reading
 
+namespace {
+
+constexpr std::size_t enough_batches = 2;  // under way: the servers have something to do
+
+}  // namespace
+
 void request_table::read_for(const feed_ptr& to, node_read what, std::string path) {
     if (!link_.connected()) return;
     const bool in_batch = to->by_one_watch && to->reads_in_batches && what != node_read::stat;
@@ -36,8 +42,7 @@ void request_table::read_for(const feed_ptr& to, node_read what, std::string pat
     if (to->batch.size() >= to->most_in_batch) return send_batch(to);
     if (to->batch.size() > 1) return;
     owner_.later([this, to, of = feeds_.connection()] {
-        constexpr std::size_t enough = 2;  // the servers have something to do
-        if (of == feeds_.connection() && to->batches_under_way < enough) send_batch(to);
+        if (of == feeds_.connection() && to->batches_under_way < enough_batches) send_batch(to);
     });
 }
 
@@ -102,7 +107,7 @@ void request_table::batch_answered(const feed_ptr& to, const std::vector<feed_st
         }
         feeds_.answered(to, what, path, code, std::move(answer));
     }
-    send_batch(to);
+    if (to->batches_under_way < enough_batches) send_batch(to);
 }
 
 // The read has failed with an unknown outcome. Usually its connection is gone, which the link reports right afterwards:
