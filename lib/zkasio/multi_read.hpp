@@ -11,7 +11,7 @@
 namespace zkasio {
 
 /// A list of reads for operations::multi_read().
-class reads {
+class read_list {
 public:
     enum class kind { get, children };
     struct read {
@@ -19,13 +19,13 @@ public:
         std::string path;
     };
 
-    reads() {}
+    read_list() {}
 
-    reads& get(std::string path) {
+    read_list& get(std::string path) {
         all_.push_back({kind::get, std::move(path)});
         return *this;
     }
-    reads& children(std::string path) {
+    read_list& children(std::string path) {
         all_.push_back({kind::children, std::move(path)});
         return *this;
     }

@@ -184,7 +184,7 @@ asio::awaitable<std::vector<std::string>> operations::ephemerals(std::string pre
 asio::awaitable<std::size_t> operations::count_below(std::string path) const {
     return impl::ask(*this, count_below_request{std::move(path)}, &take_count);
 }
-asio::awaitable<std::vector<read_result>> operations::multi_read(reads nodes) const {
+asio::awaitable<std::vector<read_result>> operations::multi_read(read_list nodes) const {
     return impl::ask(*this, make_multi_read(nodes), &take_reads);
 }
 asio::awaitable<node_data> operations::get_config() const { return impl::ask(*this, get_config_request{}, &take_data); }

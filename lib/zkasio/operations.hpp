@@ -105,7 +105,7 @@ public:
     /// What it costs: a request, however many reads; the answer has all data in one piece, which a server puts together
     /// in memory. Batches of some 64 reads are as fast as larger ones. An answer of more than 128 MiB ends the
     /// connection.
-    asio::awaitable<std::vector<read_result>> multi_read(reads nodes) const;
+    asio::awaitable<std::vector<read_result>> multi_read(read_list nodes) const;
 
     /// The identities that the servers know this connection by, as their ACLs have them: ("ip", "10.0.0.7"), ("digest",
     /// the user's name), ("x509", the subject of the certificate) ...

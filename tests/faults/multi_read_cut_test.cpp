@@ -37,7 +37,7 @@ struct seen {
 
 asio::awaitable<void> read_all(client zk, std::string dir, const fault_proxy& network, seen& is) {
     while (network.connections() < all_connections) {
-        reads all;
+        read_list all;
         for (std::size_t i = 0; i < nodes; ++i) all.get(dir + "/n" + std::to_string(i));
         all.children(dir).get(dir + "/none");
         try {

@@ -31,7 +31,7 @@ TEST_CASE("multi_read: each read has its result, and fails alone") {
     auto body = [](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "multi_read");
         co_await make(zk, dir, 3);
-        reads all;
+        read_list all;
         all.get(dir + "/n1").children(dir).get(dir + "/missing").children(dir + "/missing").get(dir + "/n2").get(dir);
         const std::vector<read_result> found = co_await zk.multi_read(all);
         REQUIRE(found.size() == 6);
@@ -53,10 +53,10 @@ TEST_CASE("multi_read: of no node, and of many") {
     auto body = [](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "multi_read-many");
         co_await make(zk, dir, 20);
-        std::vector<read_result> found = co_await zk.multi_read(reads());
+        std::vector<read_result> found = co_await zk.multi_read(read_list());
         CHECK(found.empty());
         for (int round = 0; round < 20; ++round) {
-            reads all;
+            read_list all;
             for (int i = 0; i < 200; ++i) all.get(dir + "/n" + std::to_string(i % 20));
             auto several = zk.multi_read(all);
             co_await zk.set(dir + "/n0", std::to_string(round));
@@ -74,7 +74,7 @@ TEST_CASE("multi_read: a node whose ACL keeps this client out") {
         const std::string dir = co_await fresh_directory(zk, "multi_read-acl");
         co_await zk.create(dir + "/closed", "x", create_options().acl(creator_digest_acl("other", "secret")));
         co_await zk.create(dir + "/open", "y");
-        reads all;
+        read_list all;
         all.get(dir + "/closed").get(dir + "/open");
         const std::vector<read_result> found = co_await zk.multi_read(all);
         REQUIRE(found.size() == 2);
@@ -87,9 +87,9 @@ TEST_CASE("multi_read: a node whose ACL keeps this client out") {
 
 TEST_CASE("multi_read: a wrong path is named, and nothing is sent") {
     auto body = [](client zk) -> asio::awaitable<void> {
-        const std::string text = co_await message_of(zk.multi_read(reads().get("/a").children("b")));
+        const std::string text = co_await message_of(zk.multi_read(read_list().get("/a").children("b")));
         CHECK(text.starts_with("multi_read (read 2) b: invalid path"));
-        const std::string large = co_await message_of(zk.multi_read(reads().get('/' + std::string(1 << 20, 'x'))));
+        const std::string large = co_await message_of(zk.multi_read(read_list().get('/' + std::string(1 << 20, 'x'))));
         CHECK(large.starts_with("multi_read: "));
     };
     with_client(body);
@@ -155,7 +155,7 @@ TEST_CASE("multi_read and its neighbours below a chroot") {
     auto body = [](client zk) -> asio::awaitable<void> {
         co_await zk.create("/a", "x");
         co_await zk.create("/e", "", create_options().mode(create_mode::ephemeral));
-        reads all;
+        read_list all;
         all.get("/a").children("/");
         const std::vector<read_result> found = co_await zk.multi_read(all);
         REQUIRE(found.size() == 2);

@@ -22,14 +22,14 @@ using zkasio::testing::fake_ensemble;
 
 namespace {
 
-reads of(std::size_t nodes) {
-    reads all;
+read_list of(std::size_t nodes) {
+    read_list all;
     for (std::size_t i = 0; i < nodes; ++i) all.get("/a/n" + std::to_string(i));
     return all;
 }
 
 asio::awaitable<void> read_two(client zk, std::optional<std::vector<read_result>>& found) {
-    reads all;
+    read_list all;
     all.get("/a/n0").children("/a");
     std::vector<read_result> these = co_await zk.multi_read(all);
     found = std::move(these);

@@ -82,7 +82,7 @@ TEST_CASE("operations may be awaited when what they were called on is gone", "[d
             co_await when_dead("operations.hpp remove", on, [](ops& o) { return o.remove("/a"); });
             co_await when_dead("operations.hpp remove_recursive", on, [](ops& o) { return o.remove_recursive("/a"); });
             co_await when_dead("operations.hpp multi", on, [](ops& o) { return o.multi(transaction().check("/a")); });
-            co_await when_dead("operations.hpp multi_read", on, [](ops& o) { return o.multi_read(reads().get("/a")); });
+            co_await when_dead("operations.hpp multi_read", on, [](ops& o) { return o.multi_read(read_list().get("/a")); });
             co_await when_dead("operations.hpp who_am_i", on, [](ops& o) { return o.who_am_i(); });
             co_await when_dead("operations.hpp ephemerals", on, [](ops& o) { return o.ephemerals("/a"); });
             co_await when_dead("operations.hpp count_below", on, [](ops& o) { return o.count_below("/a"); });

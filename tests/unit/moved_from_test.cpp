@@ -74,7 +74,7 @@ asio::awaitable<void> refuses_all(operations o) {
     co_await refuses("remove", o.remove("/a"));
     co_await refuses("remove_recursive", o.remove_recursive("/a"));
     co_await refuses("multi", o.multi(transaction()));
-    co_await refuses("multi_read", o.multi_read(reads()));
+    co_await refuses("multi_read", o.multi_read(read_list()));
     co_await refuses("who_am_i", o.who_am_i());
     co_await refuses("ephemerals", o.ephemerals());
     co_await refuses("count_below", o.count_below("/a"));

@@ -160,7 +160,7 @@ void list_operations(token_list& all) {
     all.compiles<operations>("operations.hpp remove", [](auto& o) { return o.remove("/a"); });
     all.compiles<operations>("operations.hpp remove_recursive", [](auto& o) { return o.remove_recursive("/a"); });
     all.compiles<operations>("operations.hpp multi", [](auto& o) { return o.multi(transaction()); });
-    all.compiles<operations>("operations.hpp multi_read", [](auto& o) { return o.multi_read(reads()); });
+    all.compiles<operations>("operations.hpp multi_read", [](auto& o) { return o.multi_read(read_list()); });
     all.compiles<operations>("operations.hpp who_am_i", [](auto& o) { return o.who_am_i(); });
     all.compiles<operations>("operations.hpp ephemerals", [](auto& o) { return o.ephemerals(); });
     all.compiles<operations>("operations.hpp count_below", [](auto& o) { return o.count_below("/a"); });

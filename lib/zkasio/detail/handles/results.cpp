@@ -185,11 +185,11 @@ multi_request make_multi(const transaction& t, const std::string& operation) {
     return r;
 }
 
-multi_read_request make_multi_read(const reads& nodes) {
+multi_read_request make_multi_read(const read_list& nodes) {
     multi_read_request r;
     r.reads.reserve(nodes.size());
-    for (const reads::read& one : nodes.all()) {
-        if (one.what == reads::kind::get)
+    for (const read_list::read& one : nodes.all()) {
+        if (one.what == read_list::kind::get)
             r.reads.emplace_back(get_request{one.path});
         else
             r.reads.emplace_back(children_request{one.path});

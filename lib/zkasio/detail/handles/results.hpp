@@ -51,6 +51,6 @@ std::vector<step_result> take_results(reply&& r, const transaction& steps, const
 create_request make_create(std::string path, std::string data, const create_options& o);
 /// Throws zkasio::error for steps that a transaction cannot have.
 multi_request make_multi(const transaction& steps, const std::string& operation);
-multi_read_request make_multi_read(const reads& nodes);
+multi_read_request make_multi_read(const read_list& nodes);
 
 }  // namespace zkasio::detail
