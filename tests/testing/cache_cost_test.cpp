@@ -100,6 +100,33 @@ TEST_CASE("cost of n clients that follow the children of one node", "[numbers]")
     }
 }
 
+// The servers tell of all nodes below the root, at any depth.
+TEST_CASE("cost of a children_cache above nodes that change all the time: it does without the one watch") {
+    fake_ensemble e;
+    create_children(e, 3);
+    const std::vector<client> all = connected_clients(e, 1);
+    const children_cache children(all[0], "/r");
+    e.run(children.ready());
+    CHECK(e.watches() == 1);
+    for (int i = 0; i < 1200; ++i) e.create("/r/0/" + std::to_string(i), "");
+    e.run_for(1s);
+    CHECK(e.watches() == 5);
+    CHECK(children.snapshot().current());
+    const cost deep = cost_in_a_minute(e, [&] { e.create("/r/0/more", ""); });
+    CHECK(deep.requests == 0);
+    e.set("/r/1", "new");
+    e.create("/r/x", "1");
+    e.remove("/r/2");
+    e.run_for(1s);
+    CHECK(children.snapshot().find("1").data() == "new");
+    CHECK(children.snapshot().find("x").data() == "1");
+    CHECK_FALSE(children.snapshot().find("2"));
+    e.cut(all[0]);
+    e.run_for(1min);
+    CHECK(children.snapshot().current());
+    CHECK(e.watches() == 5);
+}
+
 TEST_CASE("cost of a cache of n nodes at servers before 3.6: each is read once, and has two watches", "[numbers]") {
     for (const std::size_t n : user_counts) {
         fake_ensemble e;

@@ -304,6 +304,17 @@ TEST_CASE("one watch: whoever waits at its very node sets no other one, and is t
         b.turns();
         b.take_one<remove_added_watch_request>();
     }
+    SECTION("it stays for their sake, until they leave") {
+        b.requests.remove_feed(*f.state);
+        b.requests.remove_feed(*stream.state);
+        b.turns();
+        b.requests.leave_watch(below);
+        b.turns();
+        CHECK(b.take_one<remove_watch_request>().second.path == "/r/a");
+        b.requests.leave_watch(at_root);
+        b.turns();
+        b.take_one<remove_added_watch_request>();
+    }
     SECTION("they leave: no removal would spare it") {
         b.requests.leave_watch(at_root);
         b.requests.leave_watch(below);
@@ -347,6 +358,24 @@ TEST_CASE("one watch: a read or a removal that was sent behind it took its place
     CHECK(f.take().empty());
     b.answer(b.take_one<add_watch_request>().first);
     CHECK(f.take() == texts{"connected, one watch"});
+}
+
+TEST_CASE("one watch: where others read its node all the time, the feed does without it", "[requests][feed]") {
+    bench b;
+    b.requests.feeds_connected();
+    const bench::feed f = b.add();
+    outcome o;
+    int asked = 0;
+    for (; f.state->up == false && asked < 100; ++asked) {
+        const auto sent = b.take_sent();
+        REQUIRE(std::holds_alternative<add_watch_request>(sent.front().second));
+        b.requests.submit(b.requests.next_id(), getting("/r", std::make_shared<watch_state>()), o.to());
+        b.turns();
+        b.take_sent();
+        b.answer(sent.front().first);
+    }
+    CHECK(asked == 10);
+    CHECK(f.take() == texts{"connected"});
 }
 
 TEST_CASE("one watch: a removal that waits to be sent is not, when it stands by then", "[requests][feed]") {

@@ -87,6 +87,12 @@ void cache_engine::decide(Decision d) {
 
 void cache_engine::changed(node_change what, const std::string& path) {
     if (stopping_) return;
+    if (sync_.by_one_watch()) {
+        // The servers tell of all nodes, at any depth.
+        constexpr std::size_t many = 1000, times = 10;
+        ++(sync_.is_too_deep(path) ? useless_events_ : wanted_events_);
+        if (useless_events_ > many + times * wanted_events_) return do_without_one_watch();
+    }
     sync_.changed(what, path);
     work();
 }
@@ -95,6 +101,19 @@ void cache_engine::authenticated() {
     if (stopping_) return;
     sync_.authenticated();
     work();
+}
+
+// For good: another feed looks at all nodes, and watches each.
+void cache_engine::do_without_one_watch() {
+    wants_one_watch_ = up_ = false;
+    feed_ = node_feed();
+    sync_.disconnected();
+    work();
+    try {
+        feed_ = toolbox(on_).feed(*root_, shared_from_this());
+    } catch (const error& e) {
+        closed(e.code());
+    }
 }
 
 // ---------------------------------------------------------------------------------------------- what follows

@@ -57,6 +57,7 @@ private:
     void pause_before_refused();
     void publish_soon();
     void publish();
+    void do_without_one_watch();
     void stop_now();
     void begin_to_leave();
     void when_answered(void (cache_engine::*next)());
@@ -68,7 +69,7 @@ private:
     const asio::any_io_executor strand_;
     const std::shared_ptr<const std::string> root_;
     const std::size_t most_reads_;
-    const bool wants_one_watch_;  // not for a single node
+    bool wants_one_watch_;  // not for a single node
     const std::shared_ptr<cache_board> board_;
     const one_shot_event stopped_;
     tree_sync sync_;
@@ -78,6 +79,7 @@ private:
     // A look at refused nodes is to come (C9): after any pause, and after a short one.
     bool pausing_before_refused_ = false, looks_soon_ = false;
     bool refused_round_over_ = true;
+    std::size_t wanted_events_ = 0, useless_events_ = 0;  // of the recursive watch
     bool up_ = false, ready_ = false, publishing_ = false, pausing_ = false;
     bool deciding_ = false;  // a call of `sync_` is running, which may call a user's filter
 

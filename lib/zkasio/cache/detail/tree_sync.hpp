@@ -83,6 +83,8 @@ public:
     /// @param by_one_watch the root has a recursive watch on this connection (C10).
     void connected(bool by_one_watch = false);
     bool by_one_watch() const noexcept { return by_one_watch_; }
+    /// Whether the node is below the depth limit: nothing of it is wanted.
+    bool is_too_deep(std::string_view path) const noexcept { return tree_.depth(path) > scope_.depth; }
     void disconnected();
     void changed(node_change what, const std::string& path);
     void answered(node_read what, const std::string& path, std::error_code code, node_answer&& answer);

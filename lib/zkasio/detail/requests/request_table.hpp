@@ -247,6 +247,7 @@ private:
         };
         stage is = stage::asked;
         bool is_replaced = false;       // while it was asked for, by a read or a removal that was sent since
+        int asked_again = 0;
         std::vector<feed_ptr> waiting;  // to be told of the connection
     };
     static send_queue::lane lane_of(const entry& e) noexcept;

@@ -165,7 +165,8 @@ void request_table::tell_feeds() {
 // Before it reads, a feed that wants such a watch has it, or knows that the server has none.
 void request_table::tell(const feed_ptr& f) {
     if (!feeds_.is_up()) return;
-    if (!f->wants_one_watch || clock::now() < no_one_watch_before_) return feeds_.tell(f, false);
+    const bool asks = f->wants_one_watch && !options_.reads_only() && clock::now() >= no_one_watch_before_;
+    if (!asks) return feeds_.tell(f, false);
     const auto [at, is_new] = one_watches_.try_emplace(f->root);
     one_watch& w = at->second;
     if (w.is == one_watch::stage::asked)
@@ -201,11 +202,14 @@ void request_table::one_watch_answered(const std::string& root, std::error_code 
     if (at == one_watches_.end()) return;
     one_watch& w = at->second;
     one_watch_lost_ = 0;
-    if (!code && std::exchange(w.is_replaced, false)) return ask_for_one_watch(root);
-    w.is = code ? one_watch::stage::refused : one_watch::stage::stands;
+    constexpr int enough = 10;  // others read the root with watches all the time
+    const bool is_replaced = !code && std::exchange(w.is_replaced, false);
+    if (is_replaced && ++w.asked_again < enough) return ask_for_one_watch(root);
+    const bool stands = !code && !is_replaced;
+    w.is = stands ? one_watch::stage::stands : one_watch::stage::refused;
     if (code && !std::exchange(told_no_one_watch_, true))
         log_.info("caches set a watch for each node, as this server refuses recursive watches: " + code.message());
-    for (const feed_ptr& f : std::exchange(w.waiting, {})) feeds_.tell(f, !code);
+    for (const feed_ptr& f : std::exchange(w.waiting, {})) feeds_.tell(f, stands);
     leave_one_watch(root);
 }
 

@@ -41,7 +41,7 @@ void request_table::send_watch_removal(const std::string& path, watch_kind kind)
     if (!link_.connected() || has_one_watch(path)) {
         forget_watch(path, kind);
         watches_.removed(path, kind, true);
-        return;
+        return leave_one_watch(path);
     }
     command c;
     c.what = remove_watch_request{path, kind};
