@@ -197,7 +197,9 @@ asio::awaitable<void> lock_scenario::asking_and_holding(int number, plan p) {
     if (p.end == ending::cancelled_wait) s.after(s.pick(6), [releasing]() mutable { releasing.cancel(); }, number);
     const std::exception_ptr release_failed = co_await releasing.end();
     expect(number, id, release_failed, p.end == ending::cancelled_wait);
-    if (p.end == ending::awaited && why == loss_reason::none && !release_failed) watching_->released(id);
+    // When time passes, a client may give its session up before the servers do.
+    const bool is_over = time_ && (*got)->claim()->on().over();
+    if (p.end == ending::awaited && why == loss_reason::none && !release_failed && !is_over) watching_->released(id);
 }
 
 asio::awaitable<void> lock_scenario::ask_for_downgrade(lock_scenario& self, client zk, std::string id, guard_ptr guard,

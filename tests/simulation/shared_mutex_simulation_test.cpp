@@ -125,8 +125,6 @@ TEST_CASE("shared_mutex, simulated: an ACL refuses the removal of nodes for a wh
     faults f;
     f.drops = f.closed_directories = true;
     run_shared_mutex("closed directories", 200, f);
-    f.operator_deletes = f.expiries = true;
-    run_shared_mutex("closed directories, and more", 200, f);
 }
 
 TEST_CASE("shared_mutex, simulated: an operator deletes nodes", "[simulation]") {
