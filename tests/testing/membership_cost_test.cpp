@@ -115,12 +115,13 @@ TEST_CASE("cost of a group of n members who observe it", "[numbers]") {
         INFO(n << " members, observed: " << observed << "; joined: " << joined << "; one has left: " << one_left);
         CHECK(observed.requests <= 3 * n);
         CHECK(joined.writes == n);
-        CHECK(joined.listings <= n * n);
-        CHECK(joined.requests <= 2 * n * n + 4 * n);  // a listing and the new member's data
+        CHECK(joined.listings == 0);
+        CHECK(joined.requests <= n * n + 4 * n);  // the new member's data, by each
         CHECK(joined.ephemerals == as_count(n));
-        CHECK(joined.watches == as_count(n * n));  // each member's node, by each
-        CHECK(one_left.listings <= n);
-        CHECK(one_left.requests <= n + 4);
+        CHECK(joined.watches == as_count(n));  // each has one for its own node, beside that of the group
+        CHECK(joined.bytes <= 180 * n * n + 3000);
+        CHECK(one_left.listings == 0);
+        CHECK(one_left.requests <= 6);
         close_all(e, all);
     }
 }

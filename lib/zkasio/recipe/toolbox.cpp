@@ -63,6 +63,8 @@ asio::awaitable<void> try_to_remove(std::function<asio::awaitable<void>()> remov
         const bool is_told = how == zk_errc::no_auth || how == condition::retryable ||
                              how == condition::session_ended || how == condition::cancelled;
         if (!is_told) failed = std::current_exception();
+    } catch (...) {
+        failed = std::current_exception();
     }
     ended(how);
     if (failed) std::rethrow_exception(failed);  // so that it is logged

@@ -59,15 +59,16 @@ TEST_CASE("answers in the order of the requests are let through, in pieces of an
 
 TEST_CASE("answers without a request, in another order, or of an incredible length are not let through") {
     const std::size_t piece = GENERATE(1u, 3u, 4u, 8u, 1000u);
+    constexpr int first = 1'700'000'005;  // the library's
     const std::string out_of_step = "its answers are out of step with the requests";
-    const std::string requests = opening + of_number(5) + of_number(6);
-    CHECK(wrong_with(opening, welcome + of_number(5), piece) == out_of_step);
-    CHECK(wrong_with(requests, welcome + of_number(6), piece) == out_of_step);
-    CHECK(wrong_with(requests, welcome + of_number(5) + of_number(5), piece) == out_of_step);
-    CHECK(wrong_with(requests, welcome + of_number(5) + of_number(6) + of_number(7), piece) == out_of_step);
+    const std::string requests = opening + of_number(first) + of_number(first + 1);
+    CHECK(wrong_with(opening, welcome + of_number(first), piece) == out_of_step);
+    CHECK(wrong_with(requests, welcome + of_number(first + 1), piece) == out_of_step);
+    CHECK(wrong_with(requests, welcome + of_number(first) + of_number(first), piece) == out_of_step);
+    CHECK(wrong_with(requests, welcome + of_number(first) + of_number(first + 1) + of_number(first + 2), piece) == out_of_step);
     CHECK(wrong_with(requests, welcome + of_number(-3), piece) == out_of_step);
     const std::string too_short = "it sends a frame that is too short for an answer";
-    CHECK(wrong_with(requests, welcome + of_number(5, 11), piece) == too_short);
+    CHECK(wrong_with(requests, welcome + of_number(first, 11), piece) == too_short);
     CHECK(wrong_with(requests, welcome + four_bytes(0), piece) == too_short);
     const std::string too_long = "it sends a frame of more than 128 MiB";
     CHECK(wrong_with(requests, welcome + four_bytes(answer_order::largest + 1), piece) == too_long);
@@ -79,9 +80,14 @@ TEST_CASE("answers without a request, in another order, or of an incredible leng
     CHECK(wrong_with(requests, welcome + credential, piece) == out_of_step);
     CHECK(wrong_with(requests + credential, welcome + credential, piece) == "");
     CHECK(wrong_with(requests + credential, welcome + credential + credential, piece) == out_of_step);
-    CHECK(wrong_with(requests, welcome + four_bytes(answer_order::largest) + four_bytes(5), piece) == "");
+    CHECK(wrong_with(requests, welcome + four_bytes(answer_order::largest) + four_bytes(first), piece) == "");
     // What was wrong stays so, whatever follows.
-    CHECK(wrong_with(requests, welcome + of_number(6) + of_number(5), piece) == out_of_step);
+    CHECK(wrong_with(requests, welcome + of_number(first + 1) + of_number(first), piece) == out_of_step);
+    // A request of ours that the server does not know is refused before all others are answered.
+    const std::string with_ours = requests + of_number(7);
+    CHECK(wrong_with(with_ours, welcome + of_number(7), piece) == "");
+    CHECK(wrong_with(with_ours, welcome + of_number(7) + of_number(first) + of_number(7), piece) == out_of_step);
+    CHECK(wrong_with(requests, welcome + of_number(7), piece) == out_of_step);
 }
 
 TEST_CASE("what is in front of a wrong answer is in order") {

@@ -214,6 +214,83 @@ TEST_CASE("one watch: feeds of one root share it", "[requests][feed]") {
     CHECK(b.take_one<remove_added_watch_request>().second.path == "/r");
 }
 
+// Before 3.9, servers tell nothing of the children any more.
+TEST_CASE("one watch: who waits for children of its node, when it is set, has a watch for them again",
+          "[requests][feed]") {
+    bench b;
+    b.requests.feeds_connected();
+    const watch_ptr children = watch_by(children_request{"/r", true});
+    outcome o;
+    command c;
+    c.what = children_request{"/r", true};
+    c.watch = children;
+    b.requests.submit(b.requests.next_id(), std::move(c), o.to());
+    b.turns();
+    reply seen;
+    seen.stat.pzxid = 5;
+    b.answer(b.take_one<children_request>().first, seen);
+    const bench::feed f = b.add();
+    b.answer(b.take_one<add_watch_request>().first);
+    const auto [id, again] = b.take_one<children_request>();
+    CHECK(again.watch);
+    const bool has_changed = GENERATE(false, true);
+    if (has_changed) seen.stat.pzxid = 6;
+    b.answer(id, seen);
+    CHECK(children->fired->done == has_changed);
+}
+
+TEST_CASE("one watch: its removal is sent although the backend cannot take it at first", "[requests][feed]") {
+    bench b;
+    const bench::feed f = b.watching();
+    b.requests.remove_feed(*f.state);
+    b.backend.refuses = std::make_error_code(std::errc::resource_unavailable_try_again);
+    b.turns();
+    CHECK(b.take_sent().empty());
+    b.backend.refuses = {};
+    b.requests.writable();
+    b.take_one<remove_added_watch_request>();
+    const bench::feed next = b.add();
+    b.take_one<add_watch_request>();
+}
+
+TEST_CASE("one watch: it goes with the last one who waits at its node, also if that read fails", "[requests][feed]") {
+    bench b;
+    const bench::feed f = b.watching();
+    outcome o;
+    b.requests.submit(b.requests.next_id(), getting("/r", std::make_shared<watch_state>()), o.to());
+    b.turns();
+    const op_id read = b.take_one<get_request>().first;
+    b.requests.remove_feed(*f.state);
+    b.turns();
+    CHECK(b.take_sent().empty());
+    b.answer(read, refusal(zk_errc::no_node));
+    b.take_one<remove_added_watch_request>();
+}
+
+TEST_CASE("one watch: a batch is bounded by its paths, and has few listings", "[requests][feed]") {
+    bench b;
+    const bench::feed f = b.watching();
+    f.state->most_in_batch = 128;
+    const bool listings = GENERATE(false, true);
+    for (int i = 0; i < 128; ++i)
+        b.requests.read_for(f.state, listings ? node_read::children : node_read::data,
+                            "/r/" + (listings ? std::to_string(i) : std::string(8000, 'x')));
+    b.turns();
+    for (const auto& [id, what] : b.take_sent())
+        CHECK(std::get<multi_read_request>(what).reads.size() <= (listings ? 16U : 8U));
+}
+
+TEST_CASE("one watch: a batch that was lost with its connection may have been too large", "[requests][feed]") {
+    bench b;
+    const bench::feed f = b.watching();
+    b.requests.read_for(f.state, node_read::data, "/r/a");
+    b.requests.read_for(f.state, node_read::data, "/r/b");
+    b.turns();
+    b.take_sent();
+    b.link_down();
+    CHECK(f.state->most_in_batch == 8);
+}
+
 TEST_CASE("one watch: its removal is given up if somebody needs it by then", "[requests][feed]") {
     bench b;
     const bench::feed f = b.watching();
@@ -271,27 +348,23 @@ TEST_CASE("one watch: whoever waits at its very node sets no other one, and is t
         b.requests.node_event(node_event::data_changed, "/r/a");
         CHECK(below->fired->done);
     }
-    SECTION("of children") {
+    SECTION("of children: they have a watch of their own") {
         outcome q;
-        const watch_ptr children = std::make_shared<watch_state>();
-        children->path = "/r";
-        children->kind = watch_kind::children;
+        const watch_ptr children = watch_by(children_request{"/r", true});
         command c;
         c.what = children_request{"/r", true};
         c.watch = children;
         b.requests.submit(b.requests.next_id(), std::move(c), q.to());
         b.turns();
         const auto [id, read] = b.take_one<children_request>();
-        CHECK_FALSE(read.watch);
+        CHECK(read.watch);
         b.answer(id);
-        b.requests.added_watch_event(node_event::data_changed, "/r/x");
-        b.requests.added_watch_event(node_event::removed, "/r/x/y");
+        b.requests.added_watch_event(node_event::created, "/r/x");
         CHECK_FALSE(children->fired->done);
-        CHECK(f.take() == texts{"/r/x has changed", "/r/x/y is removed"});
-        b.requests.added_watch_event(GENERATE(node_event::created, node_event::removed), "/r/x");
+        b.requests.node_event(node_event::children_changed, "/r");
         CHECK(children->fired->done);
-        CHECK(children->event == node_event::children_changed);
         CHECK_FALSE(at_root->fired->done);
+        CHECK(f.take() == texts{"/r/x has changed"});
         CHECK(stream.take() == texts{"/r has other children"});
     }
     SECTION("it stays for their sake, until they are told") {
@@ -479,25 +552,19 @@ TEST_CASE("one watch: while batches are under way, the next one waits until it i
     REQUIRE(sent.size() == 2);
     read(4);
     CHECK(b.take_sent().empty());
-    SECTION("full") {
-        read(12);
-        CHECK(std::get<multi_read_request>(b.take_sent().at(0).second).reads.size() == 16);
-    }
-    SECTION("one of many answered") {
-        read(28);
-        sent = b.take_sent();
-        REQUIRE(sent.size() == 2);
-        read(1);
-        reply r;
-        r.results.resize(16);
-        b.answer(sent[0].first, std::move(r));
-        CHECK(b.take_sent().empty());
-    }
+    read(20);
+    CHECK(b.take_sent().empty());
     SECTION("answered") {
         reply r;
         r.results.resize(2);
         b.answer(sent[0].first, std::move(r));
-        CHECK(std::get<multi_read_request>(b.take_sent().at(0).second).reads.size() == 4);
+        CHECK(b.take_one<multi_read_request>().second.reads.size() == 16);
+        b.answer(sent[1].first, refusal(zk_errc::throttled));
+        CHECK(b.take_one<multi_read_request>().second.reads.size() == 8);
+    }
+    SECTION("by a server that knows no such request") {
+        for (const auto& [id, what] : sent) b.answer(id, refusal(zk_errc::unimplemented));
+        CHECK(b.take_sent().size() == 2 + 3 + 24);
     }
     SECTION("another connection") {
         b.link_down();

@@ -103,6 +103,13 @@ public:
             server_.happened();
             return {};
         }
+        if (std::holds_alternative<add_watch_request>(r)) {  // as a server before 3.6, but for hanging up
+            outstanding_.emplace_back(id, r);
+            reply refused;
+            refused.code = zk_errc::unimplemented;
+            post([id, refused](connection& c) { c.reply_to(id, refused); }, server_.delay);
+            return {};
+        }
         const std::string_view path = path_of(r);
         std::string text(operation_name(r));
         if (!path.empty()) text += ' ' + std::string(path);

@@ -109,11 +109,16 @@ void cache_engine::do_without_one_watch() {
     feed_ = node_feed();
     sync_.disconnected();
     work();
-    try {
-        feed_ = toolbox(on_).feed(*root_, shared_from_this());
-    } catch (const error& e) {
-        closed(e.code());
-    }
+    // Once the watch is gone: a feed of the same root would keep it.
+    const pending_data fence = toolbox(on_).start_exists("/");
+    fence.then([self = shared_from_this()] {
+        if (self->stopping_) return;
+        try {
+            self->feed_ = toolbox(self->on_).feed(*self->root_, self);
+        } catch (const error& e) {
+            self->closed(e.code());
+        }
+    });
 }
 
 // ---------------------------------------------------------------------------------------------- what follows

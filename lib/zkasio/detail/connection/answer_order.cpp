@@ -1,5 +1,9 @@
 #include <zkasio/detail/connection/answer_order.hpp>
 
+#include <zkasio/detail/connection/own_frames.hpp>
+
+#include <algorithm>
+
 namespace zkasio::detail {
 namespace {
 
@@ -41,8 +45,11 @@ const char* answer_order::judge_number(std::int32_t number) {
     constexpr const char* out_of_step = "its answers are out of step with the requests";
     if (number == notification || number == ping || number == watches) return nullptr;
     if (number == credential) return credentials_ == 0 ? out_of_step : (--credentials_, nullptr);
-    if (unanswered_.empty() || unanswered_.front() != number) return out_of_step;
-    unanswered_.pop_front();
+    const bool in_turn = !unanswered_.empty() && unanswered_.front() == number;
+    // A server that does not know a request of ours says so out of turn: c_backend_own.cpp judges.
+    const auto at = in_turn ? unanswered_.begin() : std::find(unanswered_.begin(), unanswered_.end(), number);
+    if (at == unanswered_.end() || (!in_turn && !is_own_number(number))) return out_of_step;
+    unanswered_.erase(at);
     return nullptr;
 }
 

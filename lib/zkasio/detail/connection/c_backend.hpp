@@ -203,6 +203,7 @@ private:
     bool looks_at_frames() const noexcept { return !own_.empty() || !added_watches_.empty(); }
     bool expects_answer() const noexcept { return outstanding_ > 0 || !own_.empty(); }
     arrival look_at_next_frame();
+    arrival look_at_refusal(std::int32_t number, std::int32_t code);
     arrival look_at_event(std::span<const char> seen, std::size_t length);
     arrival read_own_frame();
     arrival take_own_answer();

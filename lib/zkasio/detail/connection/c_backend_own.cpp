@@ -124,7 +124,9 @@ c_backend::arrival c_backend::look_at_next_frame() {
     if (length > answer_order::largest) return wrong_frame("it sends a frame of more than 128 MiB");
     if (length < answer_head) return wrong_frame("it sends a frame that is too short for an answer");
     if (is_own_number(number)) {
-        if (own_.empty() || own_.front().number != number || own_.front().ahead > 0) return wrong_frame(out_of_step);
+        const bool in_turn = !own_.empty() && own_.front().number == number && own_.front().ahead == 0;
+        if (!in_turn && bytes.size() < 4 + answer_head) return wait_for_bytes(4 + answer_head);
+        if (!in_turn) return look_at_refusal(number, length == answer_head ? number_at(bytes, 16) : 0);
         own_answer_size_ = 4 + length;
         return read_own_frame();
     }
@@ -132,6 +134,15 @@ c_backend::arrival c_backend::look_at_next_frame() {
     // The library asserts that it waits for an answer, and knows nothing of ours, which may have been sent before.
     const bool is_due = outstanding_ > 0 && (own_.empty() || own_.front().ahead > 0);
     return is_due || is_reserved(number) ? arrival::librarys : wrong_frame(out_of_step);
+}
+
+// A server that does not know a request says so at once, before it answers what it was asked before, and hangs up.
+c_backend::arrival c_backend::look_at_refusal(std::int32_t number, std::int32_t code) {
+    constexpr std::int32_t unimplemented = -6;
+    const auto asked = std::find_if(own_.begin(), own_.end(), [&](const auto& r) { return r.number == number; });
+    if (asked == own_.end() || code != unimplemented) return wrong_frame(out_of_step);
+    unknown_.emplace(endpoint_, asked->what.opcode);
+    return wrong_frame("it does not know a request, and hangs up");
 }
 
 c_backend::arrival c_backend::look_at_event(std::span<const char> seen, std::size_t length) {
@@ -185,7 +196,12 @@ c_backend::arrival c_backend::take_own_answer() {
 // Looking at them does not take them away, so the socket stays readable: the next event is to come with all of them.
 c_backend::arrival c_backend::wait_for_bytes(std::size_t bytes) {
     if (tunnel_) return tunnel_->has_ended() && !tunnel_->holds_back() ? arrival::librarys : arrival::nothing;
-    if (hung_up_in_between() != handshake::incomplete) return arrival::librarys;  // it reads those, and then the end
+    if (hung_up_in_between() != handshake::incomplete) {
+        std::string all(bytes, '\0');  // they may have come together with the end
+        const ssize_t n = ::recv(fd_, all.data(), bytes, MSG_PEEK | MSG_DONTWAIT);
+        const bool are_there = n >= 0 && static_cast<std::size_t>(n) == bytes;
+        return are_there ? look_at_next_frame() : arrival::librarys;  // it reads those, and then the end
+    }
     low_water(bytes);
     return arrival::nothing;
 }

@@ -19,7 +19,8 @@ void node_feeds::add(const feed_ptr& f) {
 void feed_state::learn_size(std::size_t bytes, std::size_t reads) noexcept {
     constexpr std::size_t most_reads = 128, most_bytes = 256 * 1024;  // larger batches are no faster
     const std::size_t each = std::max<std::size_t>(bytes / reads, 1);
-    most_in_batch = std::clamp<std::size_t>(most_bytes / each, 1, std::min(2 * reads, most_reads));
+    const std::size_t most = std::max(most_in_batch, std::min(2 * reads, most_reads));
+    most_in_batch = std::clamp<std::size_t>(most_bytes / each, 1, most);
 }
 
 void node_feeds::tell(const feed_ptr& f, bool by_one_watch) {
@@ -77,7 +78,8 @@ void node_feeds::disconnected(const std::function<void(const std::string& path, 
     if (!std::exchange(up_, false)) return;
     for (const feed_ptr& f : all()) {
         f->batch.clear();
-        f->batches_under_way = 0;
+        if (std::exchange(f->batches_under_way, 0) > 0)  // it may have been too large
+            f->most_in_batch = std::max<std::size_t>(f->most_in_batch / 2, 1);
         if (!std::exchange(f->up, false)) continue;
         call(f, [&](node_feed_listener& from) {
             from.for_each_watch([&](node_read what, const std::string& path) { forget(path, kind_of(what)); });

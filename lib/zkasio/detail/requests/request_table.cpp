@@ -348,14 +348,7 @@ bool request_table::is_needed(op_id id, const entry& e) {
         drop(entries_.extract(id));
         return false;
     }
-    if (const auto* const added = std::get_if<remove_added_watch_request>(&*e.what);
-        added && !confirm_leaving(added->path)) {
-        drop(entries_.extract(id));
-        return false;
-    }
-    if (r && takes_watch_along(*e.what)) {
-        forget_watch(r->path, r->kind);
-        watches_.removed(r->path, r->kind, true);
+    if (!one_watches_.empty() && !is_needed_beside_one_watch(*e.what)) {
         drop(entries_.extract(id));
         return false;
     }
@@ -368,7 +361,7 @@ bool request_table::send(op_id id, entry& e) {
     auto* const auth = std::get_if<add_auth_request>(&*e.what);
     if (auth && auth_.knows({auth->scheme, auth->credential}))
         auth->known = true;  // the library presents each credential that it is given
-    const bool told_by_one_watch = takes_watch_along(*e.what);
+    const bool told_by_one_watch = !one_watches_.empty() && takes_watch_along(*e.what);
     if (told_by_one_watch) set_watch(*e.what, false);
     const std::error_code refused = link_.backend().submit(id, *e.what);
     if (told_by_one_watch) set_watch(*e.what, true);
@@ -387,6 +380,8 @@ bool request_table::send(op_id id, entry& e) {
         fail(id, refused);
         return true;
     }
+    if (!one_watches_.empty())
+        if (const auto* const it = std::get_if<remove_added_watch_request>(&*e.what)) one_watches_.erase(it->path);
     if (auth && !auth->known) {
         ++auth_.unconfirmed;
         e.unconfirmed = true;

@@ -298,7 +298,8 @@ private:
     void tell_feeds();
     void tell(const feed_ptr& f);
     void read_alone(const feed_ptr& to, node_read what, std::string path);
-    void send_batch(const feed_ptr& to);
+    void send_batches(const feed_ptr& to);
+    void send_batch(const feed_ptr& to, std::vector<feed_state::read> reads);
     void batch_answered(const feed_ptr& to, const std::vector<feed_state::read>& reads, reply&& r);
     void ask_for_one_watch(const std::string& root);
     void conclude_one_watches();
@@ -308,6 +309,8 @@ private:
     void leave_one_watch(const std::string& root);
     bool confirm_leaving(const std::string& root);
     bool takes_watch_along(const request& r);
+    bool is_needed_beside_one_watch(const request& r);
+    void set_children_watch_again(const std::string& root);
     void refuse_read_only(op_id id);
 
     owner& owner_;

@@ -2,11 +2,12 @@
 
 #include <zkasio/detail/requests/request_table.hpp>
 
-#include <zkasio/path.hpp>
-
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
+#include <iterator>
 #include <utility>
+#include <vector>
 
 namespace zkasio::detail {
 
@@ -30,7 +31,9 @@ void request_table::remove_feed(feed_state& f) {
 
 namespace {
 
-constexpr std::size_t enough_batches = 2;  // under way: the servers have something to do
+constexpr std::size_t enough_batches = 2;      // under way: the servers have something to do
+constexpr std::size_t largest_batch = 64 << 10;  // bytes of paths
+constexpr std::size_t weight_of_listing = 8;   // of an unknown size; a read of data has 1
 
 }  // namespace
 
@@ -39,10 +42,10 @@ void request_table::read_for(const feed_ptr& to, node_read what, std::string pat
     const bool in_batch = to->by_one_watch && to->reads_in_batches && what != node_read::stat;
     if (!in_batch) return read_alone(to, what, std::move(path));
     to->batch.emplace_back(what, std::move(path));
-    if (to->batch.size() >= to->most_in_batch) return send_batch(to);
+    if (to->batch.size() >= to->most_in_batch) return send_batches(to);
     if (to->batch.size() > 1) return;
     owner_.later([this, to, of = feeds_.connection()] {
-        if (of == feeds_.connection() && to->batches_under_way < enough_batches) send_batch(to);
+        if (of == feeds_.connection()) send_batches(to);
     });
 }
 
@@ -63,14 +66,32 @@ void request_table::read_alone(const feed_ptr& to, node_read what, std::string p
         feeds_.answered(to, what, path, code, {std::move(r.data), r.stat, std::move(r.children)});
         // A refused read has set no watch: is the watch that was kept for its sake still needed?
         if (watch && watches_.feed_answered(path, kind_of(what)) && code) leave_feed_watch(what, path);
+        if (code) leave_one_watch(path);
     });
     if (const auto it = entries_.find(id); it != entries_.end() && it->second.is_late) late_reads_.emplace(id, to);
 }
 
-void request_table::send_batch(const feed_ptr& to) {
-    std::vector<feed_state::read> reads = std::exchange(to->batch, {});
-    if (reads.empty() || to->listener.expired()) return;
-    if (reads.size() == 1) return read_alone(to, reads.front().first, std::move(reads.front().second));
+void request_table::send_batches(const feed_ptr& to) {
+    while (!to->batch.empty() && to->batches_under_way < enough_batches) {
+        if (to->listener.expired()) return to->batch.clear();
+        std::size_t n = 0;
+        for (std::size_t weight = 0, bytes = 0; n < to->batch.size(); ++n) {
+            const auto& [what, path] = to->batch[n];
+            weight += what == node_read::children ? weight_of_listing : 1;
+            bytes += path.size() + link_.chroot().size();
+            if (n > 0 && (weight > to->most_in_batch || bytes > largest_batch || !to->reads_in_batches)) break;
+        }
+        const auto end = to->batch.begin() + static_cast<std::ptrdiff_t>(n);
+        std::vector<feed_state::read> reads(std::make_move_iterator(to->batch.begin()), std::make_move_iterator(end));
+        to->batch.erase(to->batch.begin(), end);
+        if (reads.size() == 1)
+            read_alone(to, reads.front().first, std::move(reads.front().second));
+        else
+            send_batch(to, std::move(reads));
+    }
+}
+
+void request_table::send_batch(const feed_ptr& to, std::vector<feed_state::read> reads) {
     multi_read_request all;
     for (const auto& [what, path] : reads) {
         if (what == node_read::children)
@@ -93,7 +114,7 @@ void request_table::batch_answered(const feed_ptr& to, const std::vector<feed_st
     if (r.code == zk_errc::unimplemented) {
         to->reads_in_batches = false;
         for (const auto& [what, path] : reads) read_alone(to, what, path);
-        return;
+        return send_batches(to);
     }
     if (!r.code) to->learn_size(size_of(r), reads.size());
     for (std::size_t i = 0; i < reads.size(); ++i) {
@@ -107,7 +128,7 @@ void request_table::batch_answered(const feed_ptr& to, const std::vector<feed_st
         }
         feeds_.answered(to, what, path, code, std::move(answer));
     }
-    if (to->batches_under_way < enough_batches) send_batch(to);
+    send_batches(to);
 }
 
 // The read has failed with an unknown outcome. Usually its connection is gone, which the link reports right afterwards:
@@ -204,6 +225,7 @@ void request_table::one_watch_answered(const std::string& root, std::error_code 
     one_watch_lost_ = 0;
     constexpr int enough = 10;  // others read the root with watches all the time
     const bool is_replaced = !code && std::exchange(w.is_replaced, false);
+    if (!code) set_children_watch_again(root);
     if (is_replaced && ++w.asked_again < enough) return ask_for_one_watch(root);
     const bool stands = !code && !is_replaced;
     w.is = stands ? one_watch::stage::stands : one_watch::stage::refused;
@@ -238,21 +260,19 @@ void request_table::leave_one_watch(const std::string& root) {
 // False: somebody has come to need it since.
 bool request_table::confirm_leaving(const std::string& root) {
     const auto at = one_watches_.find(root);
-    if (at == one_watches_.end()) return false;
-    if (needs_one_watch(root)) {
-        at->second.is = one_watch::stage::stands;
-        return false;
-    }
-    one_watches_.erase(at);
-    return true;
+    if (at == one_watches_.end() || at->second.is != one_watch::stage::leaving) return false;
+    if (!needs_one_watch(root)) return true;
+    at->second.is = one_watch::stage::stands;
+    return false;
 }
 
-// At the very node of a recursive watch there is no other one: before 3.9 a read that sets a watch takes the place of
-// the recursive one (ZOOKEEPER-4466), and so does a removal. Whoever waits there is told by added_watch_event().
+// At the very node of a recursive watch there is no other one for its data: before 3.9 a read that sets one takes the
+// place of the recursive one (ZOOKEEPER-4466), and so does a removal. Whoever waits there is told by
+// added_watch_event(). A watch for its children is apart.
 bool request_table::takes_watch_along(const request& r) {
-    if (one_watches_.empty()) return false;
     const watch_target target = watch_of(r);
     const auto* const removal = std::get_if<remove_watch_request>(&r);
+    if ((removal ? removal->kind : target.kind) == watch_kind::children) return false;
     const std::string* const path = removal ? &removal->path : target.path;
     const auto at = path ? one_watches_.find(*path) : one_watches_.end();
     if (at == one_watches_.end() || at->second.is == one_watch::stage::refused) return false;
@@ -261,19 +281,33 @@ bool request_table::takes_watch_along(const request& r) {
     return false;
 }
 
+// A removal that is about to be sent: of a recursive watch, or of one that such a watch has taken the place of.
+bool request_table::is_needed_beside_one_watch(const request& r) {
+    if (const auto* const added = std::get_if<remove_added_watch_request>(&r)) return confirm_leaving(added->path);
+    const auto* const other = std::get_if<remove_watch_request>(&r);
+    if (!other || !takes_watch_along(r)) return true;
+    forget_watch(other->path, other->kind);
+    watches_.removed(other->path, other->kind, true);
+    return false;
+}
+
+// Before 3.9 a recursive watch takes the place of the watch for the children of its very node, and does not tell of
+// them. Whoever had one looks again, and has it again.
+void request_table::set_children_watch_again(const std::string& root) {
+    if (watches_.unset(root, watch_kind::children)) {
+        questions_.emplace_back(children_request{root, true});
+        ask_more();
+    }
+    if (feeds_.watches(root, watch_kind::children)) feeds_.changed(node_change::children_changed, root, true, true);
+}
+
 void request_table::added_watch_event(detail::node_event e, std::string_view path) {
     hear(e, path);
-    const auto tell = [this](detail::node_event what, std::string_view where) {
-        const bool at_root = has_one_watch(where);
-        if (at_root)
-            for (const watch_ptr& w : watches_.fire(what, where)) waits_.fire(w->fired);
-        feeds_.changed(static_cast<node_change>(what), where, true, at_root);
-        if (at_root) leave_one_watch(std::string(where));
-    };
-    tell(e, path);
-    if (e != detail::node_event::created && e != detail::node_event::removed) return;
-    const std::string_view parent = parent_path(path);
-    if (!parent.empty() && has_one_watch(parent)) tell(detail::node_event::children_changed, parent);
+    const bool at_root = has_one_watch(path);
+    if (at_root)
+        for (const watch_ptr& w : watches_.fire(e, path)) waits_.fire(w->fired);
+    feeds_.changed(static_cast<node_change>(e), path, true, at_root);
+    if (at_root) leave_one_watch(std::string(path));
 }
 
 }  // namespace zkasio::detail

@@ -22,7 +22,8 @@ void request_table::registration_done(const entry& e, const reply& r) {
         watches_.finish(*target.path, target.kind, live, is_abandoned(e) ? nullptr : e.watch, seen);
     // First the waiters: one that asks again at once keeps the watch, see confirm_watch_removal().
     for (const watch_ptr& w : watches_.take_changed()) waits_.fire(w->fired);
-    if (unneeded) send_watch_removal(*target.path, watches_.server_kind(target.kind));
+    if (unneeded) return send_watch_removal(*target.path, watches_.server_kind(target.kind));
+    if (!live) leave_one_watch(*target.path);
 }
 
 bool request_table::confirm_watch_removal(const std::string& path, watch_kind kind) {
@@ -38,7 +39,7 @@ void request_table::send_watch_removal(const std::string& path, watch_kind kind)
     }
     // The watch was a feed's, and has gone with the connection; or a recursive one is there, which the removal would
     // take along.
-    if (!link_.connected() || has_one_watch(path)) {
+    if (!link_.connected() || (kind != watch_kind::children && has_one_watch(path))) {
         forget_watch(path, kind);
         watches_.removed(path, kind, true);
         return leave_one_watch(path);
@@ -50,7 +51,8 @@ void request_table::send_watch_removal(const std::string& path, watch_kind kind)
         if (r.code == condition::session_ended) return;
         const bool refused = r.code && r.code != zk_errc::no_watcher && !r.sent;
         if (refused && !owner_.is_closing()) return watches_.left_standing(path, kind);
-        if (watches_.removed(path, kind, refused || !r.sent)) send_watch_removal(path, kind);
+        if (watches_.removed(path, kind, refused || !r.sent)) return send_watch_removal(path, kind);
+        leave_one_watch(path);
     });
 }
 

@@ -218,6 +218,14 @@ std::vector<watch_ptr> watch_registry::clear() {
     return all;
 }
 
+bool watch_registry::unset(const std::string& path, watch_kind kind) {
+    const auto it = entries_.find(key_of(path, kind));
+    if (it == entries_.end() || it->second.waiters.empty() || it->second.removing) return false;
+    it->second.live = false;
+    for (const auto& [number, w] : it->second.waiters) w->is_set = false;
+    return true;
+}
+
 bool watch_registry::has(const std::string& path, watch_kind kind) const {
     const auto it = entries_.find(key_of(path, kind));
     return it != entries_.end() && is_used(it->second);

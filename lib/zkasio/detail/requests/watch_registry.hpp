@@ -108,6 +108,9 @@ public:
     }
 
     bool live(const std::string& path, watch_kind kind) const;
+    /// The server has the watch no longer, without an event: its waiters need it again, as questions() does. False: it
+    /// has no waiters.
+    bool unset(const std::string& path, watch_kind kind);
     /// Whether somebody waits for such a change, or is about to.
     bool has(const std::string& path, watch_kind kind) const;
     std::size_t size() const noexcept { return entries_.size(); }

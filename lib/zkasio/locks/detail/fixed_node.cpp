@@ -157,7 +157,13 @@ struct fixed_node_claim::state : std::enable_shared_from_this<state> {
     }
     // Until then the right stays: another attempt of this session could take the node for its own.
     static asio::awaitable<void> remove_later(std::shared_ptr<state> self) {
-        co_await self->granted.remove();
+        try {
+            co_await self->granted.remove();
+        } catch (const error& e) {
+            if (e.code() == zk_errc::no_auth || e.code() == condition::retryable) throw;  // asked for again
+            self->is_removed();
+            throw;
+        }
         self->is_removed();
     }
     void is_removed() noexcept {
