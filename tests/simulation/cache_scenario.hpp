@@ -103,6 +103,7 @@ private:
     void check_kept_views() const;
 
     simulation& s_;
+    const bool by_one_watch_;
     tree_writer writer_;
     tree_history history_;
     std::list<followed_cache> caches_;

@@ -338,10 +338,11 @@ bool request_table::is_needed(op_id id, const entry& e) {
         fail(id, {});
         return false;
     }
-    if (const auto late = late_reads_.extract(id); !late.empty() && late.mapped()->listener.expired()) {
-        fail(id, asio::error::operation_aborted);
-        return false;
-    }
+    if (!late_reads_.empty())
+        if (const auto late = late_reads_.extract(id); !late.empty() && late.mapped()->listener.expired()) {
+            fail(id, asio::error::operation_aborted);
+            return false;
+        }
     const auto* r = std::get_if<remove_watch_request>(&*e.what);
     const bool watched_again = r && !confirm_watch_removal(r->path, r->kind);
     if (watched_again || (e.connection && e.connection != feeds_.connection())) {

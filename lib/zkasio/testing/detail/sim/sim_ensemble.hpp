@@ -62,8 +62,8 @@ public:
     std::size_t max_request = static_cast<std::size_t>(-1);
     bool know_containers = true;
     /// False, as before 3.6: to a request whose frame is not the library's they answer "unimplemented", and hang up.
-    bool know_multi_read = true;
-    /// As up to 3.8 (ZOOKEEPER-4466): at the path of an added watch, the watch of a read replaces it.
+    bool know_multi_read = true, hang_up_at_unknown = true;
+    /// As up to 3.8 (ZOOKEEPER-4466): at one path, an added watch and the watch of a read replace each other.
     bool one_watch_at_a_path = false;
     /// Random decisions: a number below the argument.
     std::function<std::size_t(std::size_t)> pick = [](std::size_t) { return std::size_t{0}; };

@@ -273,7 +273,7 @@ void sim_link::serve(packet p) {
         reply r = serve(a->what);
         counts().bytes_out += bytes_of(r, a->what);
         send(answered{a->id, std::move(r), known_});
-        if (is_own(a->what) && !ensemble_.know_multi_read) drop(0, outgoing_.size(), true);
+        if (is_own(a->what) && !ensemble_.know_multi_read && ensemble_.hang_up_at_unknown) drop(0, outgoing_.size(), true);
         return;
     }
     ensemble_.end_session(server_session_);
@@ -363,7 +363,10 @@ reply sim_link::read_own(const request& r) {
         for (const auto& [other, of] : view_.nodes())
             if (!result.code && other != path && other.starts_with(below)) ++result.stat.num_children;
     } else if (const auto* a = std::get_if<add_watch_request>(&r)) {
-        for (const watch_kind kind : {watch_kind::data, watch_kind::children}) added_[{path, kind}] = a->recursive;
+        for (const watch_kind kind : {watch_kind::data, watch_kind::children}) {
+            added_[{path, kind}] = a->recursive;
+            if (ensemble_.one_watch_at_a_path) armed_.erase({path, kind});
+        }
     } else {
         std::size_t removed = 0;
         for (const watch_kind kind : {watch_kind::data, watch_kind::children})
