@@ -30,6 +30,8 @@ void node_feed::read(node_read what, std::string path) const {
     there(core_, "read", path)->requests().read_for(state_, what, std::move(path));
 }
 
+bool node_feed::waits() const { return core_ && core_->requests().waits_for_one_watch(*state_); }
+
 void node_feed::leave(node_read what, const std::string& path) const {
     there(core_, "leave", path)->requests().leave_feed_watch(what, path);
 }

@@ -223,20 +223,25 @@ void cache_engine::stop_now() {
     if (stopping_) return;
     board_->close(errc::client_closed, "this cache was closed");
     stopping_ = true;
-    if (!up_) return end();
+    if (!up_ && !feed_.waits()) return end();
     begin_to_leave();
 }
 
 void cache_engine::begin_to_leave() {
-    assert(up_ && stopping_);
+    assert(stopping_);
     work_ = toolbox(on_).begin_background_work();
     sync_.for_each_watch([this](node_read what, const std::string& path) { to_leave_.emplace_back(what, path); });
-    if (sync_.by_one_watch()) feed_ = node_feed();  // which removes it
+    const bool by_one_watch = !up_ || sync_.by_one_watch();
+    if (by_one_watch) feed_ = node_feed();  // which removes it, when it is there
     sync_ = tree_sync(*root_, tree_scope());  // from now on watches() is false, as node_feed::leave() requires
     leaving_ = true;
     ++chain_;
-    when_answered(&cache_engine::leave_some);  // reads that are under way set watches, too
+    // Reads that are under way set watches, too.
+    when_answered(by_one_watch ? &cache_engine::leave_later : &cache_engine::leave_some);
 }
+
+// The removal of a watch that was not there yet has been sent by now.
+void cache_engine::leave_later() { when_answered(&cache_engine::leave_some); }
 
 // Calls `next` when all requests that were sent before have been answered: servers answer in order.
 void cache_engine::when_answered(void (cache_engine::*next)()) {
@@ -250,7 +255,7 @@ void cache_engine::when_answered(void (cache_engine::*next)()) {
 // In portions: there may be very many watches, and each removal is a request.
 void cache_engine::leave_some() {
     constexpr std::size_t at_a_time = 500;
-    assert(up_ && "without a connection, there are no watches");
+    assert((up_ || to_leave_.empty()) && "without a connection, there are no watches");
     leaving_ = !to_leave_.empty();
     if (!leaving_) return stopping_ ? end() : void();
     for (std::size_t i = 0; i < at_a_time && !to_leave_.empty(); ++i) {

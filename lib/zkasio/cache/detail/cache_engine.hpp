@@ -61,6 +61,7 @@ private:
     void stop_now();
     void begin_to_leave();
     void when_answered(void (cache_engine::*next)());
+    void leave_later();
     void leave_some();
     void end();
     void end_refusal_pauses();

@@ -382,7 +382,10 @@ bool request_table::send(op_id id, entry& e) {
         return true;
     }
     if (!one_watches_.empty())
-        if (const auto* const it = std::get_if<remove_added_watch_request>(&*e.what)) one_watches_.erase(it->path);
+        if (const auto* const it = std::get_if<remove_added_watch_request>(&*e.what)) {
+            one_watches_.erase(it->path);
+            forget_watches_at(it->path);  // it takes all of them along
+        }
     if (auth && !auth->known) {
         ++auth_.unconfirmed;
         e.unconfirmed = true;

@@ -154,6 +154,8 @@ public:
     node_feeds& feeds() noexcept { return feeds_; }
     void add_feed(const feed_ptr& f);
     void remove_feed(feed_state& f);
+    /// Whether the feed is to be told of the connection when a server has answered.
+    bool waits_for_one_watch(const feed_state& f) const;
     void read_for(const feed_ptr& to, node_read what, std::string path);
     void leave_feed_watch(node_read what, const std::string& path);
     /// There is a connection over which the feeds can read.
@@ -303,6 +305,7 @@ private:
     void batch_answered(const feed_ptr& to, const std::vector<feed_state::read>& reads, reply&& r);
     void ask_for_one_watch(const std::string& root);
     void conclude_one_watches();
+    void forget_watches_at(const std::string& root);
     void one_watch_answered(const std::string& root, std::error_code code);
     bool has_one_watch(std::string_view path) const;
     bool needs_one_watch(const std::string& root) const;

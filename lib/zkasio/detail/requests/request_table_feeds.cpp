@@ -197,12 +197,19 @@ void request_table::tell(const feed_ptr& f) {
     if (is_new) ask_for_one_watch(f->root);
 }
 
+// What the library has registered there, before the recursive watch or beside it.
+void request_table::forget_watches_at(const std::string& root) {
+    forget_watch(root, watch_kind::data);
+    forget_watch(root, watch_kind::children);
+}
+
 // There are servers that hang up at a request that they do not know, without an answer.
 void request_table::conclude_one_watches() {
     constexpr int enough = 2;
     constexpr std::chrono::minutes pause(10);  // the connections may have broken by chance
     const bool is_lost = std::any_of(one_watches_.begin(), one_watches_.end(),
                                      [](const auto& w) { return w.second.is == one_watch::stage::asked; });
+    for (const auto& [root, w] : one_watches_) forget_watches_at(root);
     one_watches_.clear();
     if (!is_lost || ++one_watch_lost_ < enough) return;
     one_watch_lost_ = 0;
@@ -233,6 +240,11 @@ void request_table::one_watch_answered(const std::string& root, std::error_code 
         log_.info("caches set a watch for each node, as this server refuses recursive watches: " + code.message());
     for (const feed_ptr& f : std::exchange(w.waiting, {})) feeds_.tell(f, stands);
     leave_one_watch(root);
+}
+
+bool request_table::waits_for_one_watch(const feed_state& f) const {
+    const auto at = f.wants_one_watch && !f.up ? one_watches_.find(f.root) : one_watches_.end();
+    return at != one_watches_.end() && at->second.is == one_watch::stage::asked;
 }
 
 bool request_table::has_one_watch(std::string_view path) const {
@@ -295,6 +307,7 @@ bool request_table::is_needed_beside_one_watch(const request& r) {
 // them. Whoever had one looks again, and has it again.
 void request_table::set_children_watch_again(const std::string& root) {
     if (watches_.unset(root, watch_kind::children)) {
+        forget_watch(root, watch_kind::children);
         questions_.emplace_back(children_request{root, true});
         ask_more();
     }

@@ -38,8 +38,8 @@ void request_table::send_watch_removal(const std::string& path, watch_kind kind)
         return;
     }
     // The watch was a feed's, and has gone with the connection; or a recursive one is there, which the removal would
-    // take along.
-    if (!link_.connected() || (kind != watch_kind::children && has_one_watch(path))) {
+    // take along, or the other way round.
+    if (!link_.connected() || (has_one_watch(path) && (kind != watch_kind::children || !needs_one_watch(path)))) {
         forget_watch(path, kind);
         watches_.removed(path, kind, true);
         return leave_one_watch(path);
@@ -49,6 +49,7 @@ void request_table::send_watch_removal(const std::string& path, watch_kind kind)
     c.pinned = owner_.current_session();
     submit(std::move(c), [this, path, kind](reply&& r) {
         if (r.code == condition::session_ended) return;
+        if (r.code == zk_errc::no_watcher) forget_watch(path, kind);  // the library still has it
         const bool refused = r.code && r.code != zk_errc::no_watcher && !r.sent;
         if (refused && !owner_.is_closing()) return watches_.left_standing(path, kind);
         if (watches_.removed(path, kind, refused || !r.sent)) return send_watch_removal(path, kind);

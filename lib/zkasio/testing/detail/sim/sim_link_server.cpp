@@ -273,7 +273,8 @@ void sim_link::serve(packet p) {
         reply r = serve(a->what);
         counts().bytes_out += bytes_of(r, a->what);
         send(answered{a->id, std::move(r), known_});
-        if (is_own(a->what) && !ensemble_.know_multi_read && ensemble_.hang_up_at_unknown) drop(0, outgoing_.size(), true);
+        const bool is_unknown = is_own(a->what) && !ensemble_.know_multi_read;
+        if (is_unknown && ensemble_.hang_up_at_unknown) drop(0, outgoing_.size(), true);
         return;
     }
     ensemble_.end_session(server_session_);
@@ -392,7 +393,9 @@ reply sim_link::serve(const request& r) {
         catch_up(ensemble_.last_zxid());
         result.path = s->path;
     } else if (const auto* m = std::get_if<remove_watch_request>(&r)) {
-        if (armed_.erase({m->path, m->kind}) == 0) result.code = zk_errc::no_watcher;
+        std::size_t removed = armed_.erase({m->path, m->kind});
+        if (ensemble_.one_watch_at_a_path) removed += added_.erase({m->path, m->kind});
+        if (removed == 0) result.code = zk_errc::no_watcher;
     } else if (!std::holds_alternative<add_auth_request>(r)) {
         result = read(r);
     }
