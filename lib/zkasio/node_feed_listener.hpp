@@ -38,8 +38,8 @@ public:
     virtual bool wants_one_watch() const { return false; }
     /// There is a connection to a server that knows everything that was reported before: the listener may read. None of
     /// the watches that its reads leave exists.
-    /// @param by_one_watch the root has a recursive watch, so reads leave none: changed() tells of each node at or below
-    /// the root that is created, written or removed (and of no children), until the connection ends. False for a
+    /// @param by_one_watch the root has a recursive watch, so reads leave none: changed() tells of each node at or
+    /// below the root that is created, written or removed (and of no children), until the connection ends. False for a
     /// listener that does not want it, and where the server knows no such watch (before ZooKeeper 3.6).
     virtual void connected(bool by_one_watch) = 0;
     /// The connection is lost, and with it all reads under way and all watches: nothing more is reported of them. Not
@@ -51,8 +51,8 @@ public:
 
     /// The answer to a read. @param code the server's error code, if the read failed; never the loss of the connection.
     virtual void answered(node_read what, const std::string& path, std::error_code code, node_answer answer) = 0;
-    /// A watch has fired, and no longer exists, unless it is the recursive one. May also be called for nodes that are not
-    /// watched.
+    /// A watch has fired, and no longer exists, unless it is the recursive one. May also be called for nodes that are
+    /// not watched.
     virtual void changed(node_change what, const std::string& path) = 0;
     /// A server has accepted a credential of client::add_auth(): nodes that this client could not read may be readable
     /// from now on. Does nothing, unless it is overridden.

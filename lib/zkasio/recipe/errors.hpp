@@ -37,8 +37,8 @@ ZKASIO_EXPORT bool is_for_next_session(const error& failed) noexcept;
 [[noreturn]] ZKASIO_EXPORT void rethrow_end_of_loop(const std::exception_ptr& why, std::string_view operation,
                                                     std::string_view path, bool outcome_unknown = false);
 
-/// Awaits `steps` of an `operation` on `path`; their errors are thrown by rethrow_as(). Where a coroutine's frame counts,
-/// a catch block does the same without another one. For writers of recipes.
+/// Awaits `steps` of an `operation` on `path`; their errors are thrown by rethrow_as(). Where a coroutine's frame
+/// counts, a catch block does the same without another one. For writers of recipes.
 template <class T>
 asio::awaitable<T> errors_as(std::string operation, std::string path, asio::awaitable<T> steps) {
     try {

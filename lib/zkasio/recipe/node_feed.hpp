@@ -37,8 +37,8 @@ public:
     /// @param path of the root, or of a node below it.
     void read(node_read what, std::string path) const;
 
-    /// Whether the listener will be told of a connection that is there: a server was asked for a recursive watch. If the
-    /// feed is destroyed now, the watch is removed after the answer.
+    /// Whether the listener will be told of a connection that is there: a server was asked for a recursive watch. If
+    /// the feed is destroyed now, the watch is removed after the answer.
     bool waits() const;
 
     /// Removes a standing watch on the server, unless another user of the client has this watch, too.

@@ -28,7 +28,7 @@ struct feed_state {
     bool wants_one_watch = false;  ///< see node_feed_listener::wants_one_watch()
     bool by_one_watch = false;     ///< has one, on this connection
 
-    // With one watch, reads of one turn travel together; while two batches are under way, a batch waits until it is full.
+    // With one watch, reads of one turn travel together; while two batches are under way, others wait.
     using read = std::pair<node_read, std::string>;
     std::vector<read> batch;
     std::size_t batches_under_way = 0;
