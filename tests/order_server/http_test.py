@@ -154,7 +154,7 @@ class Http(OrderServerTest):
         waiters = [a.pay("o", LONG) for _ in range(60)]
         eventually(lambda: len(self.nodes("locks")) == 60, of="all are in line")
         reads = lambda: sum(int(n) for n in re.findall(
-            r'zkasio_requests_total\{client="orders",operation="(?:get|exists|children)[^"]*"[^}]*\} (\d+)',
+            r'zkasio_requests_total\{client="orders",operation="(?:get|exists|children|multi_read)[^"]*"[^}]*\} (\d+)',
             a.ask("GET", "/metrics")[1]))
         if not a.ask("GET", "/metrics")[1]:
             self.skipTest("built without prometheus-cpp")
@@ -162,11 +162,11 @@ class Http(OrderServerTest):
         viewers = [self.events(a)]
         eventually(lambda: shows_all(next(viewers[0])), of="the first one sees all")
         before = reads()
-        self.assertGreater(before, 60)
+        self.assertGreater(before, 3, "many nodes travel in one request")
         for _ in range(5):
             viewers.append(self.events(a))
             eventually(lambda: shows_all(next(viewers[-1])), of="another one sees all")
-        self.assertLess(reads() - before, 60, "what is there is not read again")
+        self.assertLess(reads() - before, 15, "what is there is not read again")  # it takes four requests or more each
         self.assertFalse(any(w.done() for w in waiters))
 
     def test_a_client_that_goes_gives_up_its_place(self):
