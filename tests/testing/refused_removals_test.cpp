@@ -354,7 +354,7 @@ TEST_CASE("refused removals: what this session has not made is asked for once", 
 }
 
 TEST_CASE("cost of removals that stay refused: of a directory, any number of nodes", "[refused][numbers]") {
-    for (const std::size_t n : {1, 100, 10'000}) {
+    for (const std::size_t n : {1U, 100U, 10'000U}) {
         scene s;
         s.e.create("/d");
         s.refuse_removals("/d");
@@ -398,7 +398,7 @@ TEST_CASE("cost of removals that stay refused: of numbers, which look at their n
 }
 
 TEST_CASE("cost of removals that stay refused: of many directories", "[refused][numbers]") {
-    for (const std::size_t n : {100, 1000}) {
+    for (const std::size_t n : {100U, 1000U}) {
         scene s;
         for (std::size_t i = 0; i < n; ++i) {
             const std::string directory = "/d" + std::to_string(i);

@@ -93,10 +93,6 @@ private:
     std::shared_ptr<const void> open_;                   // stops the stream when destroyed
 };
 
-namespace cache_detail {
-struct stream_state;
-}
-
 class children_stream;
 
 /// @param path of the parent; need not exist. Throws errc::invalid_path.

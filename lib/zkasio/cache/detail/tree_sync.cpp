@@ -89,15 +89,12 @@ void tree_sync::look_at(const std::string& path) {
 }
 
 // Queues a listing of the node's children, unless they are read or watched already, or are not wanted (C5).
-void tree_sync::look_below(const std::string& path) {
-    const tree_node* const node = tree_.find(path);
-    if (node->children_state == read_state::none && wants_children(path, node->value->stat))
-        ask(node_read::children, path);
-}
-
-// C10. The data have been read just now, so the names may be read, too; all that are made since are told.
-void tree_sync::has_no_children(const std::string& path) {
-    tree_.find(path)->children_state = read_state::watched;
+// @param has_none C10: the node was just read, and has none; all that are made since are told.
+void tree_sync::look_below(const std::string& path, bool has_none) {
+    tree_node* const node = tree_.find(path);
+    if (node->children_state != read_state::none || !wants_children(path, node->value->stat)) return;
+    if (!has_none) return ask(node_read::children, path);
+    node->children_state = read_state::watched;
     children_listed(path, {});
 }
 

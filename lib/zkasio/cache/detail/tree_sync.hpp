@@ -140,8 +140,7 @@ private:
     void unknown_changed(const std::string& path);
     static bool is_refused(const tree_node& node) noexcept;
     void look_at(const std::string& path);
-    void look_below(const std::string& path);
-    void has_no_children(const std::string& path);
+    void look_below(const std::string& path, bool has_none = false);
     tree_node& node_of(const std::string& path, const node_stat& stat);
     void forget_old(const std::string& path, std::int64_t czxid);
     void data_answered(const std::string& path, node_answer&& answer);

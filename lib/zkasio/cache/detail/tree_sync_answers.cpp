@@ -121,10 +121,7 @@ void tree_sync::data_answered(const std::string& path, node_answer&& answer) {
         }
         set(path, std::move(value));
     }
-    const tree_node* const now = tree_.find(path);
-    const bool may_have_children = now->children_state == read_state::none && wants_children(path, answer.stat);
-    if (by_one_watch_ && may_have_children && answer.stat.num_children == 0) return has_no_children(path);
-    look_below(path);
+    look_below(path, by_one_watch_ && answer.stat.num_children == 0);
 }
 
 void tree_sync::stat_answered(const std::string& path, const node_stat& stat) {

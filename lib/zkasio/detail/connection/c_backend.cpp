@@ -36,6 +36,28 @@ c_backend::c_backend(backend_listener& listener) : listener_(listener) {
     zoo_deterministic_conn_order(1);          // fact 2: otherwise the library reseeds the process's random()
 }
 
+void c_backend::close() {
+    if (!zh_) return;
+    if (made_here_.forked())
+        abandon();
+    else if (!is_unrecoverable(zh_))
+        fail_connection();
+    ending_connection_ = true;
+    c_backend* const outer = std::exchange(library_call::current, this);
+    zookeeper_close(std::exchange(zh_, nullptr));
+    library_call::current = outer;
+    adopt_descriptor(-1);
+    multis_.clear();
+    tell_news();
+}
+
+// In a child process: the connection is its parent's, and only this process's copy of the descriptor may be closed.
+void c_backend::abandon() {
+    const int state = zoo_state(zh_);
+    if (fd_ < 0 || is_unrecoverable(zh_) || state == 0 || state == ZOO_NOTCONNECTED_STATE) return;
+    fail_connection();
+}
+
 std::unique_ptr<backend> make_c_backend(backend_listener& listener) { return std::make_unique<c_backend>(listener); }
 
 }  // namespace zkasio::detail

@@ -443,26 +443,4 @@ goodbye_result c_backend::answer_to_goodbye() {
     return answered ? goodbye_result::session_over : goodbye_result::connection_lost;
 }
 
-void c_backend::close() {
-    if (!zh_) return;
-    if (made_here_.forked())
-        abandon();
-    else if (!is_unrecoverable(zh_))
-        fail_connection();
-    ending_connection_ = true;
-    c_backend* const outer = std::exchange(library_call::current, this);
-    zookeeper_close(std::exchange(zh_, nullptr));
-    library_call::current = outer;
-    adopt_descriptor(-1);
-    multis_.clear();
-    tell_news();
-}
-
-// In a child process: the connection is its parent's, and only this process's copy of the descriptor may be closed.
-void c_backend::abandon() {
-    const int state = zoo_state(zh_);
-    if (fd_ < 0 || is_unrecoverable(zh_) || state == 0 || state == ZOO_NOTCONNECTED_STATE) return;
-    fail_connection();
-}
-
 }  // namespace zkasio::detail

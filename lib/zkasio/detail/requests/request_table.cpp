@@ -173,49 +173,6 @@ void request_table::search_for_room(time_point now) {
     if (link_.connected()) owner_.later([this] { ask_questions(); });  // the next connection asks, too
 }
 
-namespace {
-
-bool is_for_watch(const request& question) { return watch_of(question).path != nullptr; }
-
-}  // namespace
-
-void request_table::drop_questions_of_budget() {
-    std::erase_if(questions_, [](const request& q) { return !is_for_watch(q); });
-}
-
-void request_table::ask_questions() {
-    drop_questions_of_budget();
-    for (request& q : ephemerals_.questions()) questions_.push_back(std::move(q));
-    ask_more();
-}
-
-void request_table::ask_more() {
-    constexpr std::size_t most_at_once = 64;  // so that no other request waits long behind thousands
-    if (questions_.empty() || clock::now() < no_questions_before_) return;
-    while (!questions_.empty() && questions_asked_ < most_at_once) {
-        command c;
-        c.what = std::move(questions_.front());
-        questions_.pop_front();
-        c.sets_again = is_for_watch(c.what);
-        const auto* const e = std::get_if<exists_request>(&c.what);
-        if (c.sets_again ? !watches_.is_unset(watch_of(c.what)) : e && !ephemerals_.is_in_doubt(e->path)) continue;
-        c.pinned = owner_.current_session();
-        c.connection = feeds_.connection();
-        ++questions_asked_;
-        // registration_done() and leave_room() have looked at the answer.
-        const auto more = [this, of = c.connection](reply&& r) {
-            if (of != feeds_.connection()) return;
-            --questions_asked_;
-            const bool answered = !r.code || r.code == zk_errc::no_node || r.code == zk_errc::no_auth;
-            // Asked again when the budget is short, or on the next connection.
-            if (!answered) drop_questions_of_budget();
-            if (r.code == condition::session_ended || r.code == errc::forked) return questions_.clear();
-            ask_more();
-        };
-        submit(std::move(c), more);
-    }
-}
-
 void request_table::drop(entries::node_type node) noexcept {
     if (spare_.size() == most_spare) return;
     std::destroy_at(&node.mapped());

@@ -299,6 +299,7 @@ private:
     void hear(detail::node_event e, std::string_view path);
     void tell_feeds();
     void tell(const feed_ptr& f);
+    void submit_for(const feed_ptr& to, command&& c, std::function<void(reply&&)> then);
     void read_alone(const feed_ptr& to, node_read what, std::string path);
     void send_batches(const feed_ptr& to);
     void send_batch(const feed_ptr& to, std::vector<feed_state::read> reads);

@@ -31,9 +31,9 @@ void request_table::remove_feed(feed_state& f) {
 
 namespace {
 
-constexpr std::size_t enough_batches = 2;      // under way: the servers have something to do
+constexpr std::size_t enough_batches = 2;        // under way: the servers have something to do
 constexpr std::size_t largest_batch = 64 << 10;  // bytes of paths
-constexpr std::size_t weight_of_listing = 8;   // of an unknown size; a read of data has 1
+constexpr std::size_t weight_of_listing = 8;     // of an unknown size; a read of data has 1
 
 }  // namespace
 
@@ -49,6 +49,12 @@ void request_table::read_for(const feed_ptr& to, node_read what, std::string pat
     });
 }
 
+void request_table::submit_for(const feed_ptr& to, command&& c, std::function<void(reply&&)> then) {
+    c.connection = feeds_.connection();
+    const op_id id = submit(std::move(c), std::move(then));
+    if (const auto it = entries_.find(id); it != entries_.end() && it->second.is_late) late_reads_.emplace(id, to);
+}
+
 void request_table::read_alone(const feed_ptr& to, node_read what, std::string path) {
     const bool watch = !to->by_one_watch;
     command c;
@@ -57,9 +63,8 @@ void request_table::read_alone(const feed_ptr& to, node_read what, std::string p
         case node_read::stat: c.what = exists_request{path, watch}; break;
         case node_read::children: c.what = children_request{path, watch}; break;
     }
-    c.connection = feeds_.connection();
     if (watch) watches_.feed_reads();
-    const op_id id = submit(std::move(c), [this, to, what, watch, path = std::move(path)](reply&& r) {
+    submit_for(to, std::move(c), [this, to, what, watch, path = std::move(path)](reply&& r) {
         if (r.code == condition::session_ended || r.code == errc::forked) return;
         const std::error_code code = r.code;
         if (!code && to->most_in_batch == 1) to->learn_size(size_of(r), 1);
@@ -68,7 +73,6 @@ void request_table::read_alone(const feed_ptr& to, node_read what, std::string p
         if (watch && watches_.feed_answered(path, kind_of(what)) && code) leave_feed_watch(what, path);
         if (code) leave_one_watch(path);
     });
-    if (const auto it = entries_.find(id); it != entries_.end() && it->second.is_late) late_reads_.emplace(id, to);
 }
 
 void request_table::send_batches(const feed_ptr& to) {
@@ -99,13 +103,9 @@ void request_table::send_batch(const feed_ptr& to, std::vector<feed_state::read>
         else
             all.reads.emplace_back(get_request{path, false});
     }
-    command c;
-    c.what = std::move(all);
-    c.connection = feeds_.connection();
     ++to->batches_under_way;
-    const auto answered = [this, to, reads = std::move(reads)](reply&& r) { batch_answered(to, reads, std::move(r)); };
-    const op_id id = submit(std::move(c), answered);
-    if (const auto it = entries_.find(id); it != entries_.end() && it->second.is_late) late_reads_.emplace(id, to);
+    submit_for(to, command(std::move(all)),
+               [this, to, reads = std::move(reads)](reply&& r) { batch_answered(to, reads, std::move(r)); });
 }
 
 void request_table::batch_answered(const feed_ptr& to, const std::vector<feed_state::read>& reads, reply&& r) {

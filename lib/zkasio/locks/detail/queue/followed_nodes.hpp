@@ -35,8 +35,6 @@ private:
     back_off pauses_;
 };
 
-class lock_queue;
-
 /// Part of a lock_queue: the watches on the nodes whose removal the first waiter has to see. The outcomes go to
 /// lock_queue::followed_gone(), fail_waiting() or reconsider(). On the strand.
 class followed_nodes {

@@ -362,7 +362,6 @@ void lock_queue::loop_over() noexcept {
     try_acquires_.clear();
 }
 
-
 // A guard of this client that no body uses, and that the head waits for: perhaps the waiting coroutine has it.
 contender_ptr lock_queue::guard_in_the_way(boot_clock::time_point since_at_least) const {
     const contender_ptr head = order_.head();

@@ -82,8 +82,6 @@ private:
 asio::awaitable<std::optional<created>> replace_by_reader_node(session on, lock_spec_ptr as, std::string path,
                                                                std::string writer);
 
-class lock_queue;
-
 /// Part of a lock_queue: creates a contender's node, with all detours (directory, pause, search). Ends in
 /// lock_queue::node_created(), or in fail(). On the strand.
 class node_creation {

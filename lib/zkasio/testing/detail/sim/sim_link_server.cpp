@@ -20,28 +20,12 @@ namespace {
 
 constexpr std::int64_t read_only_session = 0x7fff'0000;  // of each: no server of the quorum knows of it
 
-std::string operation_of(const request& r) {
-    return std::visit([](const auto& of) { return std::string(std::remove_cvref_t<decltype(of)>::name); }, r);
-}
-
-bool writes(const request& r) {
-    return std::visit([](const auto& of) { return std::remove_cvref_t<decltype(of)>::writes; }, r);
-}
-
 permission needed_to_read(const request& r) {
     if (std::holds_alternative<exists_request>(r)) return permission::none;
     return std::holds_alternative<get_acl_request>(r) ? permission::read | permission::admin : permission::read;
 }
 
-std::string path_in(const request& r) {
-    const auto path = [](const auto& of) {
-        if constexpr (requires { of.path; })
-            return of.path;
-        else
-            return std::string();
-    };
-    return std::visit(path, r);
-}
+std::string path_in(const request& r) { return std::string(path_of(r)); }
 
 std::uint64_t listings_in(const request& r) {
     const auto* const several = std::get_if<multi_read_request>(&r);
@@ -49,34 +33,6 @@ std::uint64_t listings_in(const request& r) {
     std::uint64_t n = 0;
     for (const read_op& op : several->reads) n += std::holds_alternative<children_request>(op) ? 1 : 0;
     return n;
-}
-
-// A server lists the children of a node as a Java HashSet of their names is iterated, which is not sorted: by buckets,
-// of each the oldest child first.
-std::vector<std::string> as_listed(const sim_tree& tree, const std::string& path) {
-    struct child {
-        std::string name;
-        std::int64_t czxid;
-        std::size_t bucket = 0;
-    };
-    std::vector<child> all;
-    tree.for_each_child(path, [&](std::string name, const sim_node& node) {
-        all.push_back({std::move(name), node.stat.czxid});
-    });
-    std::size_t buckets = 8;
-    while (all.size() * 4 > buckets * 3) buckets *= 2;
-    for (child& one : all) {
-        std::uint32_t hash = 0;
-        for (const char c : one.name) hash = 31 * hash + static_cast<unsigned char>(c);
-        one.bucket = (hash ^ (hash >> 16)) & (buckets - 1);
-    }
-    std::sort(all.begin(), all.end(), [](const child& a, const child& b) {
-        return std::tie(a.bucket, a.czxid, a.name) < std::tie(b.bucket, b.czxid, b.name);
-    });
-    std::vector<std::string> names;
-    names.reserve(all.size());
-    for (child& one : all) names.push_back(std::move(one.name));
-    return names;
 }
 
 constexpr std::size_t header_bytes = 4 + 16;      // of a frame to a client: length, request number, zxid, error
@@ -107,7 +63,7 @@ std::string sim_link::next_request() const {
     const packet& p = requests_.front();
     if (std::holds_alternative<goodbye>(p)) return "goodbye";
     const request& r = std::get<asked>(p).what;
-    std::string text = operation_of(r) + ' ' + path_in(r);
+    std::string text = std::string(operation_name(r)) + ' ' + path_in(r);
     if (const auto* m = std::get_if<remove_watch_request>(&r); m && m->kind == watch_kind::children) text += "/*";
     if (const auto* m = std::get_if<multi_request>(&r))
         for (const multi_op& op : m->ops)
@@ -124,7 +80,7 @@ std::string sim_link::next_answer() const {
     if (const auto* r = std::get_if<answered>(&a)) {
         const auto it =
             std::find_if(outstanding_.begin(), outstanding_.end(), [&](const auto& o) { return o.first == r->id; });
-        const std::string what = it == outstanding_.end() ? "?" : operation_of(it->second);
+        const std::string what = it == outstanding_.end() ? "?" : std::string(operation_name(it->second));
         std::string text = what + ' ' + r->what.path + (r->what.code ? ' ' + r->what.code.message() : std::string());
         for (const std::string& name : r->what.children) text += ' ' + name;
         for (const multi_result& one : r->what.results) text += one.path.empty() ? "" : ' ' + one.path;
@@ -266,7 +222,7 @@ void sim_link::serve(packet p) {
     ++counts().requests;
     if (auto* a = std::get_if<asked>(&p)) {
         counts().bytes_in += size_on_the_wire(a->what);
-        counts().writes += writes(a->what) ? 1 : 0;
+        counts().writes += is_write(a->what) ? 1 : 0;
         counts().listings += listings_in(a->what);
         if (const auto* auth = std::get_if<add_auth_request>(&a->what); auth && !auth->known && !authenticate(*auth))
             return;
@@ -383,11 +339,11 @@ reply sim_link::serve(const request& r) {
     if (is_queued && ensemble_.puts_off()) result.code = zk_errc::throttled;
     if (result.code) return result;
     if (!ensemble_.refused_.empty() && is_refused(r, result)) return result;
-    if (read_only_ && (writes(r) || std::holds_alternative<sync_request>(r))) {
+    if (read_only_ && (is_write(r) || std::holds_alternative<sync_request>(r))) {
         result.code = zk_errc::not_read_only;
         return result;
     }
-    if (writes(r)) return write(r);
+    if (is_write(r)) return write(r);
     if (is_own(r)) return read_own(r);
     if (const auto* s = std::get_if<sync_request>(&r)) {
         catch_up(ensemble_.last_zxid());
@@ -443,7 +399,7 @@ reply sim_link::read(const request& r) {
         if (ensemble_.one_watch_at_a_path) added_.erase({path, kind});
     };
     if (const auto* c = std::get_if<children_request>(&r)) {
-        result.children = as_listed(view_, path);
+        result.children = view_.children_as_listed(path);
         if (c->watch && node) arm(watch_kind::children);
     } else if (const auto* g = std::get_if<get_request>(&r)) {
         if (g->watch && node) arm(watch_kind::data);

@@ -2,7 +2,10 @@
 
 #include <zkasio/path.hpp>
 
+#include <algorithm>
+#include <cstdint>
 #include <cstdio>
+#include <tuple>
 
 namespace zkasio::testing_detail {
 
@@ -25,6 +28,32 @@ void sim_tree::for_each_child(const std::string& path,
 std::vector<std::string> sim_tree::children(const std::string& path) const {
     std::vector<std::string> names;
     for_each_child(path, [&](std::string name, const sim_node&) { names.push_back(std::move(name)); });
+    return names;
+}
+
+std::vector<std::string> sim_tree::children_as_listed(const std::string& path) const {
+    struct child {
+        std::string name;
+        std::int64_t czxid;
+        std::size_t bucket = 0;
+    };
+    std::vector<child> all;
+    for_each_child(path, [&](std::string name, const sim_node& node) {
+        all.push_back({std::move(name), node.stat.czxid});
+    });
+    std::size_t buckets = 8;
+    while (all.size() * 4 > buckets * 3) buckets *= 2;
+    for (child& one : all) {
+        std::uint32_t hash = 0;
+        for (const char c : one.name) hash = 31 * hash + static_cast<unsigned char>(c);
+        one.bucket = (hash ^ (hash >> 16)) & (buckets - 1);
+    }
+    std::sort(all.begin(), all.end(), [](const child& a, const child& b) {
+        return std::tie(a.bucket, a.czxid, a.name) < std::tie(b.bucket, b.czxid, b.name);
+    });
+    std::vector<std::string> names;
+    names.reserve(all.size());
+    for (child& one : all) names.push_back(std::move(one.name));
     return names;
 }
 
