@@ -8,8 +8,8 @@
 
 #include <zkasio/error.hpp>
 #include <zkasio/path.hpp>
-#include <zkasio/recipe/pending.hpp>
 #include <zkasio/printable.hpp>
+#include <zkasio/recipe/pending.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/watch.hpp>
 

@@ -1,8 +1,8 @@
 // What becomes of a body: moved in or referred to, never copied, and what it returns is returned.
-#include "unit/support/error_of.hpp"
-#include "unit/locks/granted_lock.hpp"
-#include "unit/support/rig.hpp"
 #include "unit/handles/task_scope_steps.hpp"
+#include "unit/locks/granted_lock.hpp"
+#include "unit/support/error_of.hpp"
+#include "unit/support/rig.hpp"
 
 #include <zkasio/coroutines/timeout.hpp>
 #include <zkasio/locks/with_lock.hpp>

@@ -1,6 +1,6 @@
 // What a request costs in memory once there have been some: nothing of ours.
-#include "unit/support/counting_new.hpp"
 #include "unit/membership/parts_bench.hpp"
+#include "unit/support/counting_new.hpp"
 
 using namespace zkasio;
 using namespace zkasio::detail;
