@@ -7,6 +7,7 @@
 
 #include <asio/dispatch.hpp>
 
+#include <cassert>
 #include <cstddef>
 #include <iterator>
 #include <utility>
@@ -27,6 +28,7 @@ void local_slots::right::not_about_to_release() noexcept {
 void local_slots::right::release() noexcept {
     std::unique_lock lock(of_->mutex_);
     if (std::exchange(released_, true)) return;
+    assert(of_->taken_.at(number_) == this);
     of_->taken_.erase(number_);
     if (wanted_) of_->change_.notify_all(std::move(lock));
 }
@@ -102,12 +104,14 @@ asio::awaitable<std::shared_ptr<slot_search>> local_slots::place::wait_for_turn(
             wait.emplace(toolbox(of->on_).make_one_shot_event());
             in.waiting.emplace(number, *wait);
         } else {
+            assert(in.turn == number || in.waiting.empty() || of->over_);
             in.turn = number;
         }
     }
     if (wait) co_await wait->wait();
     const std::lock_guard lock(of->mutex_);
     if (of->over_) throw error(of->over_, "acquire", {});
+    assert(in.turn == number);
     co_return std::exchange(in.left, nullptr);
 }
 
