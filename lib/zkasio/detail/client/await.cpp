@@ -159,7 +159,7 @@ asio::awaitable<void> wait_for_or_throw(core_ptr c, one_shot_ptr w) {
 
 asio::awaitable<void> wait_connected(const core_ptr& c, reply& answer) {
     return bridge(c, in_place{&answer}, [](core& on, op_id id, request_receiver to) {
-        on.requests().wait_connected(id, std::move(to));
+        on.requests().submit(id, command(), std::move(to));
     });
 }
 
