@@ -40,13 +40,20 @@ asio::awaitable<bool> is_there(session on, std::string path) {
 
 }  // namespace
 
-asio::awaitable<void> ensure_created(session on, std::string path, bytes data, create_options how) {
+asio::awaitable<void> ensure_created(session on, std::string path, bytes data, create_options how,
+                                     std::string must_exist) {
     bool maybe_created = false;
     std::optional<error> hung_up;
     auto create = [&]() -> asio::awaitable<void> {
+        transaction steps;
+        if (!must_exist.empty()) steps.check(must_exist).create(path, data, how);
         try {
-            co_await on.create_unless_exists(path, data, how);
+            if (steps.empty())
+                co_await on.create_unless_exists(path, data, how);
+            else
+                co_await on.multi(std::move(steps));
         } catch (const error& e) {
+            if (e.code() == zk_errc::node_exists) co_return;
             maybe_created = maybe_created || e.outcome_unknown();
             throw;
         }
@@ -60,7 +67,10 @@ asio::awaitable<void> ensure_created(session on, std::string path, bytes data, c
         }
         if (!hung_up) co_return;
         const bool exists = co_await is_there(on, path);
-        if (exists) co_return;
+        if (exists) {
+            toolbox(on).was_applied(path);
+            co_return;
+        }
         maybe_created = false;
         throw hung_up->not_applied();
     } catch (const error& e) {

@@ -47,8 +47,10 @@ asio::awaitable<detail::body_value<Operation>> retry_until_certain(back_off paus
 /// error::outcome_unknown() tells whether one of the attempts may have created the node.
 /// *Cancellation*: see error::outcome_unknown().
 /// @param on patient, see session::patient().
+/// @param must_exist the path of another node, without which none is created: then it fails with zk_errc::no_node.
 ZKASIO_EXPORT asio::awaitable<void> ensure_created(session on, std::string path, bytes data = bytes(),
-                                                   create_options how = create_options());
+                                                   create_options how = create_options(),
+                                                   std::string must_exist = std::string());
 
 /// `std::optional<node_data> found = co_await if_exists(zk.get("/a"))`: a read of a node that need not exist. For
 /// writers of recipes.
