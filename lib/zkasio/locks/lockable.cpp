@@ -39,7 +39,8 @@ asio::awaitable<lock_guard> lockable::wait_for_lock(acquire_options how) const {
     return require_guard(attempts(std::move(how))(if_contended::wait));
 }
 
-asio::awaitable<lock_guard> lockable::acquire_over_sessions(acquire_options how) const {
+asio::awaitable<lock_guard> lockable::acquire(acquire_options how) const {
+    if (!how.survives_expiry()) return wait_for_lock(std::move(how));
     return require_guard(attempts_over_sessions(std::move(how))(if_contended::wait));
 }
 
@@ -75,13 +76,16 @@ asio::awaitable<std::optional<lock_guard>> lockable::try_acquire(acquire_options
 
 asio::awaitable<std::optional<lock_guard>> lockable::try_acquire_for(any_duration limit,
                                                                      acquire_options how) const {
-    return acquire_within(zk_, "try_acquire_for", path_, time_limit::after(limit),
+    const std::chrono::nanoseconds time = limit;
+    std::optional<boot_clock::time_point> end;
+    if (time >= time.zero()) end = boot_clock::after(time);
+    return acquire_within(zk_, "try_acquire_for", path_, end,
                           attempts_over_sessions(how), how.survives_expiry() ? attempts(how) : nullptr);
 }
 
 asio::awaitable<std::optional<lock_guard>> lockable::try_acquire_until(boot_clock::time_point limit,
                                                                        acquire_options how) const {
-    return acquire_within(zk_, "try_acquire_until", path_, time_limit::at(limit),
+    return acquire_within(zk_, "try_acquire_until", path_, limit,
                           attempts_over_sessions(how), how.survives_expiry() ? attempts(how) : nullptr);
 }
 

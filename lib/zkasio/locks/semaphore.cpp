@@ -333,7 +333,7 @@ asio::awaitable<std::vector<lock_guard>> acquire_guards(client zk, std::string p
         try {
             nodes = co_await acquire_permits(zk, path, max, options, n, if_contended::wait, how, on);
         } catch (...) {
-            rethrow_as_acquire(path);
+            rethrow_without_trace("acquire", path);
         }
         std::vector<lock_guard> guards;
         for (owned_node& node : *nodes) {

@@ -10,7 +10,6 @@
 #include <zkasio/recipe/events.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
-#include <asio/error.hpp>
 #include <asio/this_coro.hpp>
 
 #include <functional>
@@ -63,26 +62,12 @@ std::optional<lock_guard> to_guard(std::shared_ptr<lock_claim> claim, const clie
     return guard;
 }
 
-void rethrow_as_acquire(const std::string& path) {
-    try {
-        throw;
-    } catch (const error& e) {
-        if (e.code() == condition::cancelled) throw error(asio::error::operation_aborted, "acquire", path);
-        if (e.code() == condition::session_ended || e.code() == condition::retryable)
-            throw error(e.code(), "acquire", path, e.hint());
-        rethrow_as("acquire", path);
-    } catch (const std::system_error& e) {
-        if (e.code() != condition::cancelled) throw;
-        throw error(asio::error::operation_aborted, "acquire", path);
-    }
-}
-
 asio::awaitable<std::optional<lock_guard>> errors_as_acquire(asio::awaitable<std::optional<lock_guard>> attempt,
                                                              std::string path) {
     try {
         co_return co_await std::move(attempt);
     } catch (...) {
-        rethrow_as_acquire(path);
+        rethrow_without_trace("acquire", path);
     }
 }
 
@@ -184,15 +169,11 @@ template asio::awaitable<claim_ptr> contend(client, acquire_request, acquire_opt
 template asio::awaitable<lock_guard> contend(client, acquire_request, acquire_options);
 template asio::awaitable<maybe_guard> contend(client, acquire_request, acquire_options);
 
-time_limit time_limit::after(std::chrono::nanoseconds duration) noexcept {
-    if (duration < std::chrono::nanoseconds::zero()) return {boot_clock::now(), true};
-    return {boot_clock::after(duration), false};
-}
-
 asio::awaitable<std::optional<lock_guard>> acquire_within(client zk, std::string operation, std::string path,
-                                                          time_limit limit, lock_attempt attempt, lock_attempt single) {
-    if (limit.negative()) throw error(errc::invalid_argument, operation, path, "a time limit is not negative");
-    if (limit.end() <= boot_clock::now()) {
+                                                          std::optional<boot_clock::time_point> limit,
+                                                          lock_attempt attempt, lock_attempt single) {
+    if (!limit) throw error(errc::invalid_argument, operation, path, "a time limit is not negative");
+    if (*limit <= boot_clock::now()) {
         const session_state now = zk.state();
         if (now == session_state::connecting || now == session_state::suspended) {
             co_await yield_turn();
@@ -215,7 +196,7 @@ asio::awaitable<std::optional<lock_guard>> acquire_within(client zk, std::string
         had_connection = true;
         guard = co_await attempt(if_contended::wait);
     };
-    co_await run_with_deadline(limit.end(), std::move(body));
+    co_await run_with_deadline(*limit, std::move(body));
     // A very short limit may pass before connected() has returned, even with a connection: so the state is asked, too.
     if (!guard && !had_connection && zk.state() != session_state::connected)
         throw error(errc::not_connected, operation, path, why);

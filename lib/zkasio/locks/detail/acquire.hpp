@@ -11,7 +11,6 @@
 
 #include <asio/awaitable.hpp>
 
-#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -41,12 +40,7 @@ asio::awaitable<void> acquire_in_session(session on, std::string path,
 /// The guard of the claim; empty for null. @param zk is kept open by the guard.
 std::optional<lock_guard> to_guard(std::shared_ptr<lock_claim> claim, const client& zk);
 
-/// To be called in a catch block of an acquire. If the acquire was cancelled, or ended by the session or the
-/// connection, throws the same error under the name of the lock: the request that was under way does not matter, since
-/// nothing of it stays.
-[[noreturn]] void rethrow_as_acquire(const std::string& path);
-
-/// Runs the attempt. Its errors pass through rethrow_as_acquire().
+/// Runs the attempt. Its errors pass through rethrow_without_trace().
 asio::awaitable<std::optional<lock_guard>> errors_as_acquire(asio::awaitable<std::optional<lock_guard>> attempt,
                                                              std::string path);
 
@@ -70,27 +64,11 @@ asio::awaitable<Result> contend(client zk, acquire_request what);
 template <class Result>
 asio::awaitable<Result> contend(client zk, acquire_request what, acquire_options how);
 
-/// The time limit of a try_acquire_for() or a try_acquire_until().
-class time_limit {
-public:
-    /// Counts from now. A negative `duration` is refused by acquire_within(), not by this function.
-    static time_limit after(std::chrono::nanoseconds duration) noexcept;
-    static time_limit at(boot_clock::time_point end) noexcept { return time_limit(end, false); }
-
-    boot_clock::time_point end() const noexcept { return end_; }
-    bool negative() const noexcept { return negative_; }
-
-private:
-    time_limit(boot_clock::time_point end, bool negative) noexcept : end_(end), negative_(negative) {}
-    boot_clock::time_point end_;
-    bool negative_;
-};
-
 /// Implements lockable::try_acquire_for() and try_acquire_until(). Runs `attempt`, which waits, and cancels it at the
 /// limit. If the limit has passed already, runs an attempt that does not wait.
-/// @param single runs instead of `attempt` if the limit has passed already; does not go on in another session.
+/// @param limit nothing: it was negative, which is refused. @param single runs instead of `attempt` if the limit has passed already; does not go on in another session.
 asio::awaitable<std::optional<lock_guard>> acquire_within(client zk, std::string operation, std::string path,
-                                                          time_limit limit, lock_attempt attempt,
-                                                          lock_attempt single);
+                                                          std::optional<boot_clock::time_point> limit,
+                                                          lock_attempt attempt, lock_attempt single);
 
 }  // namespace zkasio::lock_detail
