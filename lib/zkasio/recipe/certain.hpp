@@ -70,6 +70,12 @@ asio::awaitable<std::optional<Result>> if_exists(asio::awaitable<Result> read) {
     co_return std::move(found);
 }
 
+/// The stat of the node, as of all writes that were finished before the call; nothing if there is none. For writers of
+/// recipes.
+/// *Completes when* the answer is certain. *Fails with* errors that are not condition::retryable.
+/// *Cancellation*: fails.
+ZKASIO_EXPORT asio::awaitable<std::optional<node_stat>> newest_stat(session on, std::string path);
+
 /// The names of the children, unsorted; none if there is no node. For writers of recipes.
 /// *Fails with* the other errors of operations::children().
 ZKASIO_EXPORT asio::awaitable<std::vector<std::string>> children_if_any(operations on, std::string path);

@@ -225,16 +225,7 @@ asio::awaitable<std::optional<std::int64_t>> find_orphan(core_ptr core, session 
     });
     co_await errors_as("exists", path, looked.wait());
     if (!*known) {
-        auto look = [&]() -> asio::awaitable<std::optional<node_stat>> {
-            co_await on.sync(path);
-            co_return co_await on.exists(path);
-        };
-        std::optional<node_stat> there;
-        try {
-            there = co_await retry_until_certain(toolbox(on).make_back_off(), look);
-        } catch (const error& e) {
-            if (e.code() != zk_errc::no_node) throw;
-        }
+        const std::optional<node_stat> there = co_await newest_stat(on, path);
         asio::dispatch(on.get_executor(), [core, on, path, known, there, judged] {
             *known = 0;
             if (!on.over()) {
