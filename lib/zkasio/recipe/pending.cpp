@@ -62,14 +62,18 @@ asio::awaitable<Result> result_of(Pending self) {
     co_return self.get();
 }
 
-template <class Result>
-Result take(reply&& r) {
+// Copies what it needs, unless it may move it.
+template <class Result, class Reply>
+Result taken_from(Reply&& r) {
+    Result result;
+    result.stat = r.stat;
     if constexpr (std::is_same_v<Result, created>)
-        return take_created(std::move(r));
+        result.path = std::forward<Reply>(r).path;
     else if constexpr (std::is_same_v<Result, node_children>)
-        return take_children(std::move(r));
+        result.names = std::forward<Reply>(r).children;
     else
-        return take_data(std::move(r));
+        result.data = std::forward<Reply>(r).data;
+    return result;
 }
 
 }  // namespace
@@ -81,7 +85,7 @@ asio::awaitable<Result> pending_result<Result>::result() const {
 
 template <class Result>
 Result pending_result<Result>::get() const {
-    return take<Result>(reply(good()));  // a copy: another handle may read the same answer
+    return taken_from<Result>(good());  // a copy: another handle may read the same answer
 }
 
 template <>
@@ -121,7 +125,7 @@ watched<Result> pending_watched<Result>::get() {
     reply& answer = good();
     if (!watch_) throw error(errc::invalid_argument, operation_, path_, "its answer was taken already");
     watch changes = access::make<watch>(core_, std::exchange(watch_, nullptr));
-    return watched<Result>{take<Result>(std::move(answer)), std::move(changes)};
+    return watched<Result>{taken_from<Result>(std::move(answer)), std::move(changes)};
 }
 
 template class pending_watched<node_data>;
