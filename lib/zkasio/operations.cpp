@@ -2,7 +2,6 @@
 
 #include <zkasio/detail/base/random_engine.hpp>
 #include <zkasio/detail/handles/access.hpp>
-#include <zkasio/detail/handles/node_search.hpp>
 #include <zkasio/detail/handles/operations_impl.hpp>
 #include <zkasio/detail/handles/results.hpp>
 #include <zkasio/detail/requests/validate.hpp>

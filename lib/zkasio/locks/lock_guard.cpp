@@ -5,7 +5,6 @@
 #include <zkasio/coroutines/task_scope.hpp>
 #include <zkasio/locks/detail/revocation_watch.hpp>
 #include <zkasio/locks/lock_claim.hpp>
-#include <zkasio/recipe/errors.hpp>
 #include <zkasio/recipe/events.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/structure_reports.hpp>

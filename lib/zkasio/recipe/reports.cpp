@@ -4,7 +4,6 @@
 #include <zkasio/detail/handles/access.hpp>
 #include <zkasio/error.hpp>
 
-#include <new>
 #include <utility>
 
 namespace zkasio {

@@ -38,7 +38,6 @@ void on_strand(const core_ptr& c, F f) noexcept;
 
 #include <asio/dispatch.hpp>
 
-#include <exception>
 #include <new>
 
 namespace zkasio::detail {

@@ -18,12 +18,9 @@
 #include <deque>
 #include <functional>
 #include <map>
-#include <memory>
-#include <optional>
 #include <string>
 #include <system_error>
 #include <unordered_map>
-#include <utility>
 #include <variant>
 #include <vector>
 

@@ -6,7 +6,6 @@
 #include <zkasio/recipe/events.hpp>
 
 #include <cassert>
-#include <chrono>
 #include <exception>
 #include <random>
 #include <system_error>

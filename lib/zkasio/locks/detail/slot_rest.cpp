@@ -1,7 +1,6 @@
 #include <zkasio/locks/detail/slot_rest.hpp>
 
 #include <zkasio/error.hpp>
-#include <zkasio/locks/detail/fixed_node.hpp>
 #include <zkasio/path.hpp>
 #include <zkasio/recipe/certain.hpp>
 #include <zkasio/recipe/toolbox.hpp>
