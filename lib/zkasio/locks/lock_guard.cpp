@@ -335,10 +335,10 @@ asio::awaitable<void> lock_detail::run_under(claim_ptr claim, bool released, pla
     body_stop run{margin, grace};
     if (margin > std::chrono::nanoseconds::zero() || grace)
         body = [&, inner = std::move(body)] { return run_until_stopped(claim, inner, run, operation); };
-    asio::any_io_executor on;
+    asio::any_io_executor executor;
     std::function<asio::awaitable<void>()> known = [&]() -> asio::awaitable<void> {
-        on = co_await asio::this_coro::executor;
-        claim->body_begins(on);
+        executor = co_await asio::this_coro::executor;
+        claim->body_begins(executor);
         if (!is_loss(claim->hold().reason())) co_await body();
     };
     std::exception_ptr failed;
@@ -352,7 +352,7 @@ asio::awaitable<void> lock_detail::run_under(claim_ptr claim, bool released, pla
     loss_reason why = claim->hold().reason();
     if (run.stopped && !is_loss(why)) why = loss_reason::lease_ended;
     if (run.begun) claim->margin_ends(run.stopped);
-    if (on) claim->body_ends(on);
+    if (executor) claim->body_ends(executor);
     if (is_loss(why))
         throw_with_body_failure(error(errc::lock_lost, operation, lost_path(claim), to_string(why)),
                                 failed ? failed : run.thrown);

@@ -210,11 +210,11 @@ private:
 
 }  // namespace
 
-disarm_function stop_when(std::shared_ptr<core> c, one_shot_ptr on, std::shared_ptr<body_run> run,
+disarm_function stop_when(std::shared_ptr<core> c, one_shot_ptr event, std::shared_ptr<body_run> run,
                           std::function<bool(const reply&)> really) {
     const op_id id = c->next_id();
     const auto order = std::make_shared<const stop_order>(stop_order{std::move(run), std::move(really)});
-    asio::post(c->strand(), [c, on, id, order] { c->waits().wait(id, on, receiver(stopper(order))); });
+    asio::post(c->strand(), [c, event, id, order] { c->waits().wait(id, event, receiver(stopper(order))); });
     return [c, id] { asio::post(c->strand(), [c, id] { c->cancel(id); }); };
 }
 

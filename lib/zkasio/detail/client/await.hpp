@@ -23,8 +23,8 @@ struct wait_end {
 asio::awaitable<void> perform(const core_ptr& c, command& what, reply& answer);
 asio::awaitable<void> wait_connected(const core_ptr& c, reply& answer);
 
-asio::awaitable<wait_end> wait_for(core_ptr c, one_shot_ptr on);
-asio::awaitable<void> wait_for_or_throw(core_ptr c, one_shot_ptr on);
+asio::awaitable<wait_end> wait_for(core_ptr c, one_shot_ptr event);
+asio::awaitable<void> wait_for_or_throw(core_ptr c, one_shot_ptr event);
 asio::awaitable<reply> wait_closed(core_ptr c);
 asio::awaitable<reply> wait_idle(core_ptr c);
 asio::awaitable<reply> wait_extended(core_ptr c, session_record_ptr s, boot_clock::time_point beyond);
@@ -53,8 +53,8 @@ void on_strand(const core_ptr& c, F f) noexcept {
     }
 }
 
-/// Cancels the body when `on` is fired and `really(reply)` is true. The returned function ends the wait for `on`.
-disarm_function stop_when(std::shared_ptr<core> c, one_shot_ptr on, std::shared_ptr<body_run> run,
+/// Cancels the body when `event` is fired and `really(reply)` is true. The returned function ends the wait for `event`.
+disarm_function stop_when(std::shared_ptr<core> c, one_shot_ptr event, std::shared_ptr<body_run> run,
                           std::function<bool(const reply&)> really);
 
 }  // namespace zkasio::detail

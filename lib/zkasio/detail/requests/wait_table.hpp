@@ -147,8 +147,8 @@ class wait_table {
 public:
     wait_table(const logger& log, const fork_mark& made_here) : log_(log), made_here_(made_here) {}
 
-    /// `to` gets the code that `on` is fired with.
-    void wait(op_id id, const one_shot_ptr& on, receiver to);
+    /// `to` gets the code that `event` is fired with.
+    void wait(op_id id, const one_shot_ptr& event, receiver to);
 
     /// The event happens: the functions given to then() are called, and all waiters complete with `code`. Once; later
     /// calls do nothing.
@@ -173,7 +173,7 @@ public:
 private:
     struct entry {
         receiver to;
-        one_shot_ptr on;
+        one_shot_ptr event;
     };
     void end(op_id id, std::error_code code);
 
