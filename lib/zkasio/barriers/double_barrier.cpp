@@ -132,7 +132,7 @@ asio::awaitable<barrier_entry> double_barrier::enter_as(double_barrier self) {
     } catch (...) {
         failed = std::current_exception();
     }
-    r.code = failure_of(failed).code;
+    r.code = failure_of(failed);
     r.ended = boot_clock::now();
     send_report(self.zk_, std::move(r), self.path_);
     if (failed) std::rethrow_exception(failed);

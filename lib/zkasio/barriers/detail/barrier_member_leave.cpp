@@ -154,7 +154,7 @@ asio::awaitable<void> barrier_member::leave_in_background(std::shared_ptr<barrie
     } catch (...) {
         self->failed_ = std::current_exception();
     }
-    r.code = failure_of(self->failed_).code;
+    r.code = failure_of(self->failed_);
     r.ended = boot_clock::now();
     send_report(self->on_, std::move(r), self->spec_.path);
     self->left_.fire();
