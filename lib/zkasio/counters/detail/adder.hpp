@@ -1,10 +1,12 @@
 #pragma once
 
 #include <zkasio/counters/atomic_counter.hpp>
+#include <zkasio/locks/lock_guard.hpp>
 #include <zkasio/recipe/errors.hpp>
 #include <zkasio/recipe/events.hpp>
 #include <zkasio/recipe/pending.hpp>
 #include <zkasio/recipe/receipts.hpp>
+#include <zkasio/recipe/reports.hpp>
 #include <zkasio/session.hpp>
 #include <zkasio/session_local.hpp>
 
