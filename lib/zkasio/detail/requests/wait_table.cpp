@@ -7,20 +7,11 @@
 #include <vector>
 
 namespace zkasio::detail {
-namespace {
-
-reply with(std::error_code code) {
-    reply r;
-    r.code = code;
-    return r;
-}
-
-}  // namespace
 
 void wait_table::wait(op_id id, const one_shot_ptr& event, receiver to) {
-    if (event->done) return to.deliver(with(event->code));
-    if (made_here_.forked()) return to.deliver(with(errc::forked));
-    if (after_the_end_) return to.deliver(with(after_the_end_));
+    if (event->done) return to.deliver({event->code});
+    if (made_here_.forked()) return to.deliver({errc::forked});
+    if (after_the_end_) return to.deliver({after_the_end_});
     event->add(id);
     [[maybe_unused]] const bool is_new = waits_.emplace(id, entry{std::move(to), event}).second;
     assert(is_new);
@@ -59,7 +50,7 @@ void wait_table::end_all(std::error_code code, const one_shot_ptr& but) {
 
 void wait_table::end(op_id id, std::error_code code) {
     auto node = waits_.extract(id);
-    if (!node.empty()) node.mapped().to.deliver(with(code));
+    if (!node.empty()) node.mapped().to.deliver({code});
 }
 
 }  // namespace zkasio::detail
