@@ -1,11 +1,10 @@
 #include <zkasio/locks/lockable.hpp>
 
-#include <zkasio/locks/detail/acquire.hpp>
+#include <zkasio/coroutines/timeout.hpp>
+#include <zkasio/recipe/events.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
 namespace zkasio {
-
-using namespace lock_detail;
 
 namespace {
 
@@ -20,6 +19,54 @@ asio::awaitable<std::optional<lock_guard>> survive_expiry(client zk, std::string
         }
         co_await toolbox(zk).connected("acquire", path);
     }
+}
+
+// The guard of an attempt that never ends without one.
+asio::awaitable<lock_guard> require_guard(asio::awaitable<std::optional<lock_guard>> attempt) {
+    std::optional<lock_guard> guard = co_await std::move(attempt);
+    if (!guard)
+        throw error(
+            errc::invalid_argument, "acquire", {},
+            "this kind of lock (lockable::attempts) has ended an attempt without a guard, although it was to wait");
+    co_return std::move(*guard);
+}
+
+// Runs `attempt`, which waits, and cancels it at the limit. If the limit has passed already, runs an attempt that does
+// not wait.
+// @param limit nothing: it was negative, which is refused.
+// @param single runs instead of `attempt` if the limit has passed already; does not go on in another session.
+asio::awaitable<std::optional<lock_guard>> acquire_within(client zk, std::string operation, std::string path,
+                                                          std::optional<boot_clock::time_point> limit,
+                                                          lock_attempt attempt, lock_attempt single) {
+    if (!limit) throw error(errc::invalid_argument, operation, path, "a time limit is not negative");
+    if (*limit <= boot_clock::now()) {
+        const session_state now = zk.state();
+        if (now == session_state::connecting || now == session_state::suspended) {
+            co_await yield_turn();
+            throw error(errc::not_connected, operation, path,
+                        "there is no connection to " + zk.options().servers() + ", and no time to wait for one");
+        }
+        const lock_attempt& now_or_never = single ? single : attempt;
+        co_return co_await now_or_never(if_contended::give_up);
+    }
+    std::optional<lock_guard> guard;
+    bool had_connection = false;
+    std::string why = "no connection to " + zk.options().servers() + " within the time limit";
+    std::function<asio::awaitable<void>()> body = [&]() -> asio::awaitable<void> {
+        try {
+            co_await toolbox(zk).connected(operation, path);
+        } catch (const error& e) {
+            if (!e.hint().empty()) why = e.hint();
+            throw;
+        }
+        had_connection = true;
+        guard = co_await attempt(if_contended::wait);
+    };
+    co_await run_with_deadline(*limit, std::move(body));
+    // A very short limit may pass before connected() has returned, even with a connection: so the state is asked, too.
+    if (!guard && !had_connection && zk.state() != session_state::connected)
+        throw error(errc::not_connected, operation, path, why);
+    co_return guard;
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <zkasio/locks/detail/acquire.hpp>
 #include <zkasio/locks/detail/contenders.hpp>
 #include <zkasio/locks/detail/guards_in_the_way.hpp>
+#include <zkasio/locks/detail/lock_reports.hpp>
 #include <zkasio/locks/detail/lock_spec.hpp>
 #include <zkasio/locks/detail/nodes_claim.hpp>
 #include <zkasio/path.hpp>

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <zkasio/client.hpp>
-#include <zkasio/clock.hpp>
 #include <zkasio/locks/detail/lock_spec.hpp>
 #include <zkasio/locks/lock_claim.hpp>
 #include <zkasio/locks/lock_guard.hpp>
@@ -24,9 +23,6 @@ namespace zkasio::lock_detail {
 /// Throws errc::invalid_argument if `how` names an owner: for kinds of lock without owners. @param why for the message.
 void refuse_owner(const acquire_options& how, const std::string& path, std::string_view why);
 
-/// Throws errc::invalid_argument if `how` has data: for kinds of lock without a node of each acquire's own.
-void refuse_data(const acquire_options& how, const std::string& path, std::string_view why);
-
 /// Waits until the lease covers the granted claim. False: the claim was lost before, and the session lives: start over.
 asio::awaitable<bool> wait_until_covered(std::shared_ptr<lock_claim> claim);
 
@@ -44,9 +40,6 @@ std::optional<lock_guard> to_guard(std::shared_ptr<lock_claim> claim, const clie
 asio::awaitable<std::optional<lock_guard>> errors_as_acquire(asio::awaitable<std::optional<lock_guard>> attempt,
                                                              std::string path);
 
-/// The guard of an attempt that never ends without one.
-asio::awaitable<lock_guard> require_guard(asio::awaitable<std::optional<lock_guard>> attempt);
-
 /// Queues for the lock and waits for its turn. Null if the contender is not the first and was asked not to wait.
 ///
 /// The algorithm is ZooKeeper's lock recipe as Curator runs it (StandardLockInternalsDriver): a contender watches only
@@ -63,12 +56,5 @@ asio::awaitable<Result> contend(client zk, acquire_request what);
 /// Like contend(zk, what), for the owner and with the position observer of `how`, if `how` names them.
 template <class Result>
 asio::awaitable<Result> contend(client zk, acquire_request what, acquire_options how);
-
-/// Implements lockable::try_acquire_for() and try_acquire_until(). Runs `attempt`, which waits, and cancels it at the
-/// limit. If the limit has passed already, runs an attempt that does not wait.
-/// @param limit nothing: it was negative, which is refused. @param single runs instead of `attempt` if the limit has passed already; does not go on in another session.
-asio::awaitable<std::optional<lock_guard>> acquire_within(client zk, std::string operation, std::string path,
-                                                          std::optional<boot_clock::time_point> limit,
-                                                          lock_attempt attempt, lock_attempt single);
 
 }  // namespace zkasio::lock_detail
