@@ -101,6 +101,7 @@ bool pending_result<Result>::found() const
     return answer().found;
 }
 
+// In a shared library they are as visible as their arguments: so these are ZKASIO_EXPORT.
 template class pending_result<created>;
 template class pending_result<node_children>;
 template class pending_result<node_data>;
