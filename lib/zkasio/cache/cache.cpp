@@ -4,7 +4,6 @@
 #include <zkasio/error.hpp>
 #include <zkasio/path.hpp>
 #include <zkasio/recipe/errors.hpp>
-#include <zkasio/recipe/events.hpp>
 
 #include <utility>
 

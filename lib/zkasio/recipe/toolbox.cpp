@@ -35,12 +35,12 @@ pending_data toolbox::start_exists(std::string path) const {
 }
 pending_watched_data toolbox::start_get_and_watch(std::string path) const {
     command c = impl::prepared(on_, get_request{path, true});
-    const watch_ptr w = c.watch = watch_by(c.what);
+    const watch_ptr w = c.watch = watch_by(*c.what);
     return access::make<pending_watched_data>(on_.core_, impl::start(on_, std::move(c)), w, "get", std::move(path));
 }
 pending_watched_children toolbox::start_children_and_watch(std::string path) const {
     command c = impl::prepared(on_, children_request{path, true});
-    const watch_ptr w = c.watch = watch_by(c.what);
+    const watch_ptr w = c.watch = watch_by(*c.what);
     return access::make<pending_watched_children>(on_.core_, impl::start(on_, std::move(c)), w, "children",
                                                   std::move(path));
 }

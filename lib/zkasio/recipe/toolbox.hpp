@@ -6,6 +6,7 @@
 #include <zkasio/create_options.hpp>
 #include <zkasio/export.hpp>
 #include <zkasio/operations.hpp>
+#include <zkasio/recipe/errors.hpp>
 #include <zkasio/recipe/events.hpp>
 #include <zkasio/recipe/node_feed.hpp>
 #include <zkasio/recipe/pending.hpp>
@@ -14,6 +15,7 @@
 #include <zkasio/transaction.hpp>
 
 #include <asio/awaitable.hpp>
+#include <asio/dispatch.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -22,6 +24,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -205,5 +208,21 @@ private:
 
     operations on_;
 };
+
+/// Runs `ask()`, a function, on the client's strand, and completes with what it returns. `ask` is named, or has no
+/// captures that would have to be destroyed, where the call is awaited at once: see coroutine_safety.hpp.
+/// *Fails with* errc::client_closed and errc::forked, under the name of `operation` and `path`.
+template <class Ask>
+asio::awaitable<std::invoke_result_t<Ask&>> asked_on_strand(session on, std::string operation, std::string path,
+                                                            Ask ask) {
+    const auto answer = std::make_shared<std::optional<std::invoke_result_t<Ask&>>>();
+    const one_shot_event done = toolbox(on).make_one_shot_event();
+    asio::dispatch(on.get_executor(), [ask = std::move(ask), answer, done]() mutable {
+        answer->emplace(ask());
+        done.fire();
+    });
+    co_await errors_as(std::move(operation), std::move(path), done.wait());
+    co_return std::move(**answer);
+}
 
 }  // namespace zkasio

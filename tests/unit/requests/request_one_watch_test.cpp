@@ -221,8 +221,7 @@ TEST_CASE("one watch: who waits for children of its node, when it is set, has a 
     b.requests.feeds_connected();
     const watch_ptr children = watch_by(children_request{"/r", true});
     outcome o;
-    command c;
-    c.what = children_request{"/r", true};
+    command c(children_request{"/r", true});
     c.watch = children;
     b.requests.submit(b.requests.next_id(), std::move(c), o.to());
     b.turns();
@@ -351,8 +350,7 @@ TEST_CASE("one watch: whoever waits at its very node sets no other one, and is t
     SECTION("of children: they have a watch of their own") {
         outcome q;
         const watch_ptr children = watch_by(children_request{"/r", true});
-        command c;
-        c.what = children_request{"/r", true};
+        command c(children_request{"/r", true});
         c.watch = children;
         b.requests.submit(b.requests.next_id(), std::move(c), q.to());
         b.turns();

@@ -5,7 +5,6 @@
 
 #include <asio/awaitable.hpp>
 
-#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>

@@ -159,8 +159,7 @@ void request_table::feeds_connected() {
         synced_session_ = session;
         return tell_feeds();
     }
-    command c;
-    c.what = sync_request{"/"};
+    command c(sync_request{"/"});
     c.connection = feeds_.connection();
     submit(std::move(c), [this, session](reply&& r) {
         if (r.code == condition::session_ended) return;
@@ -217,8 +216,7 @@ void request_table::conclude_one_watches() {
 }
 
 void request_table::ask_for_one_watch(const std::string& root) {
-    command c;
-    c.what = add_watch_request{root, true};
+    command c(add_watch_request{root, true});
     c.connection = feeds_.connection();
     submit(std::move(c), [this, root](reply&& r) {
         if (r.code != condition::session_ended && r.code != errc::forked) one_watch_answered(root, r.code);
@@ -263,8 +261,7 @@ void request_table::leave_one_watch(const std::string& root) {
     if (at == one_watches_.end() || at->second.is != one_watch::stage::stands || needs_one_watch(root)) return;
     if (owner_.is_closing() || !link_.connected()) return;
     at->second.is = one_watch::stage::leaving;
-    command c;
-    c.what = remove_added_watch_request{root};
+    command c(remove_added_watch_request{root});
     c.connection = feeds_.connection();
     submit(std::move(c), [](reply&&) {});
 }

@@ -1,11 +1,9 @@
 #include <zkasio/locks/detail/local_slots.hpp>
 
 #include <zkasio/error.hpp>
-#include <zkasio/recipe/errors.hpp>
 #include <zkasio/recipe/events.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
-#include <asio/dispatch.hpp>
 
 #include <cassert>
 #include <cstddef>
@@ -34,15 +32,10 @@ void local_slots::right::release() noexcept {
 }
 
 asio::awaitable<std::shared_ptr<local_slots>> local_slots::of(session on, std::string path) {
-    const auto found = std::make_shared<std::shared_ptr<local_slots>>();
-    const one_shot_event done = toolbox(on).make_one_shot_event();
-    asio::dispatch(on.get_executor(), [on, path, found, done] {
+    return asked_on_strand(on, "acquire", path, [on, path] {
         const auto make = [&] { return std::make_shared<local_slots>(on); };
-        *found = std::static_pointer_cast<local_slots>(toolbox(on).local("local slots " + path, make));
-        done.fire();
+        return std::static_pointer_cast<local_slots>(toolbox(on).local("local slots " + path, make));
     });
-    co_await errors_as("acquire", path, done.wait());
-    co_return std::move(*found);
 }
 
 std::shared_ptr<local_slots::right> local_slots::take(std::uint32_t number) {

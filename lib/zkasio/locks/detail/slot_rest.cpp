@@ -1,7 +1,6 @@
 #include <zkasio/locks/detail/slot_rest.hpp>
 
 #include <zkasio/error.hpp>
-#include <zkasio/locks/detail/fixed_node.hpp>
 #include <zkasio/path.hpp>
 #include <zkasio/recipe/certain.hpp>
 #include <zkasio/recipe/toolbox.hpp>
@@ -178,7 +177,7 @@ asio::awaitable<void> remove_with_record(session on, slot_spec spec, std::uint32
     for (;;) {
         // In this order: while the node is ours, no other client changes the record.
         const std::optional<node_data> now = co_await if_exists(on.get(record));
-        const std::optional<node_stat> there = co_await find_fixed_node(on, path);
+        const std::optional<node_stat> there = co_await newest_stat(on, path);
         if (!there || there->czxid != czxid) co_return;
         transaction steps;
         steps.remove(path);

@@ -6,7 +6,6 @@
 #include <zkasio/recipe/toolbox.hpp>
 
 #include <algorithm>
-#include <chrono>
 #include <iterator>
 #include <optional>
 #include <tuple>

@@ -10,7 +10,6 @@
 #include <zkasio/types.hpp>
 
 #include <cstddef>
-#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>

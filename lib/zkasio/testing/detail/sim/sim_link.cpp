@@ -1,7 +1,5 @@
 #include <zkasio/testing/detail/sim/sim_link.hpp>
 
-#include <zkasio/path.hpp>
-
 #include <sys/eventfd.h>
 #include <unistd.h>
 
