@@ -7,7 +7,6 @@
 #include <zkasio/recipe/reports.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
-
 #include <exception>
 #include <memory>
 #include <optional>

@@ -54,9 +54,9 @@ asio::awaitable<T> errors_as(std::string operation, std::string path, asio::awai
 [[noreturn]] ZKASIO_EXPORT void rethrow_with_write_of_body(std::string_view operation, std::string_view path);
 
 /// In a catch block of an `operation` on `path` that has failed, and leaves nothing behind: throws the same error under
-/// the name of the operation. If it was cancelled, or ended by the session or the connection, the request that was under
-/// way does not matter: its path, and error::outcome_unknown(), are not told (but for error::hung_up()). For writers of
-/// recipes.
+/// the name of the operation. If it was cancelled, or ended by the session or the connection, the request that was
+/// under way does not matter: its path, and error::outcome_unknown(), are not told (but for error::hung_up()). For
+/// writers of recipes.
 [[noreturn]] ZKASIO_EXPORT void rethrow_without_trace(std::string_view operation, std::string_view path);
 
 /// In a catch block around a request that changes nothing for the caller, such as the create of a node: throws the same

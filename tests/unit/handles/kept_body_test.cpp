@@ -100,7 +100,6 @@ asio::awaitable<void> keeps_bodies(const char* what, Run run) {
     co_await expect_message(run(fails), "mine");
 }
 
-
 asio::awaitable<int> seven_unless_cancelled() {
     co_await forever();
     co_return 7;

@@ -4,7 +4,6 @@
 #include <zkasio/recipe/events.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
-
 #include <cassert>
 #include <cstddef>
 #include <iterator>
