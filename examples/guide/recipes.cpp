@@ -163,7 +163,7 @@ asio::awaitable<void> in_memory(zkasio::client zk) {
     expect(known.of("alice") == 250 && known.of("bob") == 0, "a limit is a number");
 }
 
-// [changes]
+// [each_change]
 asio::awaitable<void> print_each_change(zkasio::client zk) {
     const zkasio::watch_stream changes = co_await zk.add_watch("/guide/audited", zkasio::watch_mode::recursive);
     for (;;) {
@@ -178,7 +178,7 @@ asio::awaitable<void> print_each_change(zkasio::client zk) {
         if (event.path == "/guide/audited/end") co_return;
     }
 }
-// [/changes]
+// [/each_change]
 
 asio::awaitable<void> audited(zkasio::client zk) {
     auto scope = [&](zkasio::task_scope& tasks) -> asio::awaitable<void> {
