@@ -202,6 +202,9 @@ asio::awaitable<watched<std::optional<node_stat>>> operations::exists_and_watch(
 asio::awaitable<watched<node_children>> operations::children_and_watch(std::string path) const {
     return impl::ask_and_watch(*this, children_request{std::move(path), true}, &take_children);
 }
+asio::awaitable<watch_stream> operations::add_watch(std::string path, watch_mode mode) const {
+    return impl::add_watch(*this, std::move(path), mode);
+}
 asio::awaitable<watched<node_data>> operations::config_and_watch() const {
     return impl::ask_and_watch(*this, get_config_request{true}, &take_data);
 }

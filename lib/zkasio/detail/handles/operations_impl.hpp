@@ -45,6 +45,9 @@ struct operations::impl {
     static detail::kept_reply_ptr start(const operations& on, detail::command c,
                                         detail::request_table::repeat r = detail::request_table::repeat::never);
 
+    // watch_stream.cpp
+    static asio::awaitable<watch_stream> add_watch(operations on, std::string path, watch_mode mode);
+
     static asio::awaitable<std::vector<step_result>> multi(operations on, std::vector<std::string> checked,
                                                            transaction steps, std::string operation);
     static asio::awaitable<created> create(operations on, std::string path, bytes data, create_options options);

@@ -147,7 +147,8 @@ public:
 
     // ------------------------------------------------------------------------------------- watches of a connection
     node_feeds& feeds() noexcept { return feeds_; }
-    void add_feed(const feed_ptr& f);
+    /// @param pinned null: of any session.
+    void add_feed(const feed_ptr& f, const session_record* pinned = nullptr);
     void remove_feed(feed_state& f);
     /// Whether the feed is to be told of the connection when a server has answered.
     bool waits_for_one_watch(const feed_state& f) const;
@@ -225,7 +226,7 @@ private:
         bool pauses = false;       // is_repeated, or its caller does
     };
     using entries = std::unordered_map<op_id, entry>;
-    /// The recursive watch that the feeds of one root share on a connection.
+    /// The watch that the feeds of one root share on a connection: recursive as soon as one of them wants that.
     struct one_watch {
         enum class stage : std::uint8_t {
             asked,
@@ -234,6 +235,9 @@ private:
             leaving,  ///< its removal waits to be sent
         };
         stage is = stage::asked;
+        bool is_recursive = false;
+        bool asks_recursive = false;    // is, or was asked to be
+        int unanswered = 0;             // requests for it
         bool is_replaced = false;       // while it was asked for, by a read or a removal that was sent since
         int asked_again = 0;
         std::vector<feed_ptr> waiting;  // to be told of the connection
@@ -292,7 +296,7 @@ private:
     void ask_for_one_watch(const std::string& root);
     void conclude_one_watches();
     void forget_watches_at(const std::string& root);
-    void one_watch_answered(const std::string& root, std::error_code code);
+    void one_watch_answered(const std::string& root, bool recursive, std::error_code code);
     bool has_one_watch(std::string_view path) const;
     bool needs_one_watch(const std::string& root) const;
     void leave_one_watch(const std::string& root);

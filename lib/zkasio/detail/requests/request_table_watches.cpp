@@ -39,7 +39,10 @@ void request_table::send_watch_removal(const std::string& path, watch_kind kind)
     }
     // The watch was a feed's, and has gone with the connection; or a recursive one is there, which the removal would
     // take along, or the other way round.
-    if (!link_.connected() || (has_one_watch(path) && (kind != watch_kind::children || !needs_one_watch(path)))) {
+    const auto one = one_watches_.find(path);
+    const bool beside_recursive = one != one_watches_.end() && one->second.asks_recursive;
+    const bool is_apart = kind == watch_kind::children && beside_recursive && needs_one_watch(path);
+    if (!link_.connected() || (has_one_watch(path) && !is_apart)) {
         forget_watch(path, kind);
         watches_.removed(path, kind, true);
         return leave_one_watch(path);
