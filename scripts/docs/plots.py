@@ -166,7 +166,7 @@ def draw_cache(table, directory):
     nodes = middle(table["zkasio"]["nodes"])
     figure(directory, "cache",
            ({n: middle(row["cpu s"]) for n, row in table.items()}, f"processor time until {nodes:,.0f} nodes are there", "s"),
-           ({n: middle(row["heap B"]) for n, row in table.items()}, "memory for each node, beyond its path and data", "B"))
+           ({n: middle(row["heap B"]) for n, row in table.items()}, "memory for a node, beyond path and data", "B"))
 
 
 def draw(data, directory):
