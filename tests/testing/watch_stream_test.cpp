@@ -184,6 +184,13 @@ TEST_CASE("watch_stream: one-shot watches at its node fire, and it goes on", "[t
         CHECK(one.take() == texts{"changed /a"});
         set_watches();
     }
+    e.create("/a/more");
+    e.run_for(1s);
+    e.create("/a/most");  // when nobody waits for children
+    texts both = child_told("more");
+    both.push_back(child_told("most").front());
+    CHECK(one.take() == both);
+    set_watches();
     // The watch of the server stays for the sake of those who wait there.
     e.run(one.stream().close());
     e.set("/a", "x");

@@ -268,7 +268,6 @@ bool request_table::needs_one_watch(const std::string& root) const {
 void request_table::leave_one_watch(const std::string& root) {
     const auto at = one_watches_.find(root);
     if (at == one_watches_.end() || at->second.is != one_watch::stage::stands || needs_one_watch(root)) return;
-    if (at->second.unanswered > 0) return;  // it is to become recursive: after the answer
     if (owner_.is_closing() || !link_.connected()) return;
     at->second.is = one_watch::stage::leaving;
     command c(remove_added_watch_request{root});
@@ -276,7 +275,7 @@ void request_table::leave_one_watch(const std::string& root) {
     submit(std::move(c), [](reply&&) {});
 }
 
-// False: somebody has come to need it since.
+// False: somebody has come to need it since, or it is asked to become recursive: then it is removed after the answer.
 bool request_table::confirm_leaving(const std::string& root) {
     const auto at = one_watches_.find(root);
     if (at == one_watches_.end() || at->second.is != one_watch::stage::leaving) return false;
