@@ -203,6 +203,8 @@ asio::awaitable<void> run_until_stopped(const claim_ptr& claim, const plain_body
                                         std::string_view operation) {
     const one_shot_event stop = toolbox(claim->on()).make_one_shot_event();
     std::optional<lease_alarm> alarm;
+    std::optional<lock_detail::revocation_watch> requests;  // a grace that has begun goes on while the body waits
+    if (run.grace) requests.emplace(claim).stop_after(*run.grace, stop);
     if (run.margin > std::chrono::nanoseconds::zero()) {
         co_await until_longer_than(claim, run.margin);
         const loss_reason lost = claim->reason();
@@ -213,8 +215,6 @@ asio::awaitable<void> run_until_stopped(const claim_ptr& claim, const plain_body
         if (run.stopped) co_return;
         alarm.emplace(claim, run.margin, stop);
     }
-    std::optional<lock_detail::revocation_watch> requests;
-    if (run.grace) requests.emplace(claim).stop_after(*run.grace, stop);
     plain_body noted = lock_detail::noting(body, run.thrown);
     bool finished = false;
     std::exception_ptr failed;

@@ -67,7 +67,8 @@ asio::awaitable<void> ensure_created(session on, std::string path, bytes data, c
         if (!hung_up) co_return;
         const bool exists = co_await is_there(on, path);
         if (exists) {
-            toolbox(on).was_applied(path);
+            // Beside another node it is this request's own; otherwise it may be anybody's.
+            if (!must_exist.empty()) toolbox(on).was_applied(path);
             co_return;
         }
         maybe_created = false;

@@ -70,8 +70,9 @@ asio::awaitable<std::optional<Result>> if_exists(asio::awaitable<Result> read) {
     co_return std::move(found);
 }
 
-/// The stat of the node, as of all writes that were finished before the call; nothing if there is none. For writers of
-/// recipes.
+/// The stat of the node, as of all writes that were finished before the call; nothing if there is none, or no parent.
+/// For writers of recipes.
+/// @param on patient, if the look is to outlast lost connections.
 /// *Completes when* the answer is certain. *Fails with* errors that are not condition::retryable.
 /// *Cancellation*: fails.
 ZKASIO_EXPORT asio::awaitable<std::optional<node_stat>> newest_stat(session on, std::string path);

@@ -38,7 +38,8 @@ public:
     void then(std::function<void()> f) const;
 
     /// Withdraws a request that was not sent yet: the request ends with asio::error::operation_aborted, and is without
-    /// effect. To be called on the client's strand. False: the request was sent, is answered, or is a removal.
+    /// effect. To be called on the client's strand. False: the request was sent, is answered, is a removal, or was
+    /// started with others (toolbox::start_gets()).
     bool withdraw() const;
 
 protected:
@@ -79,6 +80,8 @@ using pending_create = pending_result<created>;
 using pending_children = pending_result<node_children>;
 using pending_data = pending_result<node_data>;
 using pending_removal = pending_result<void>;
+template <>
+void pending_result<void>::get() const;
 
 /// A read that also sets a watch.
 template <class Result>

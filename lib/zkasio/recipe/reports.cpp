@@ -19,10 +19,25 @@ std::error_code failure_of(const std::exception_ptr& failed) noexcept {
     }
 }
 
+namespace {
+
+// Of the commit itself: what a body has thrown may have other writes nested.
+bool may_be_applied(const std::exception_ptr& failed) noexcept {
+    try {
+        if (failed) std::rethrow_exception(failed);
+    } catch (const error& e) {
+        return e.outcome_unknown();
+    } catch (...) {
+    }
+    return false;
+}
+
+}  // namespace
+
 void report_commit(const operations& on, commit_report r, const std::string& path,
                    const std::exception_ptr& failed) noexcept {
     r.code = failure_of(failed);
-    r.outcome_unknown = leaves_outcome_unknown(failed);
+    r.outcome_unknown = may_be_applied(failed);
     r.ended = boot_clock::now();
     send_report(on, std::move(r), path);
 }

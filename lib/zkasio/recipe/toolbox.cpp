@@ -77,7 +77,7 @@ void distribute(core& on, const reply& r, const kept_replies& to) {
 
 void ask_together(core& on, std::vector<command> gets, kept_replies to) {
     multi_read_request all;
-    for (const command& c : gets) all.reads.emplace_back(std::get<get_request>(c.what));
+    for (const command& c : gets) all.reads.emplace_back(std::get<get_request>(*c.what));
     command together(std::move(all));
     together.pinned = gets.front().pinned;
     together.patient = gets.front().patient;
@@ -102,7 +102,7 @@ void ask_in_batches(core& on, std::vector<command> gets, kept_replies to) {
     while (!gets.empty()) {
         std::size_t n = 0;
         for (std::size_t bytes = 0; n < gets.size() && n < most; ++n) {
-            bytes += path_of(gets[n].what).size() + on.chroot_length();
+            bytes += path_of(*gets[n].what).size() + on.chroot_length();
             if (n > 0 && bytes > most_bytes) break;
         }
         std::vector<command> some = front(gets, n);

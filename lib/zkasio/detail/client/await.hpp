@@ -5,6 +5,7 @@
 
 #include <asio/awaitable.hpp>
 
+#include <exception>
 #include <functional>
 #include <memory>
 

@@ -3,6 +3,7 @@
 #include <zkasio/detail/connection/c_backend.hpp>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <utility>
 
