@@ -74,10 +74,9 @@ public:
     /// *Fails with* zk_errc::unimplemented, once, when a later server refuses the watch, or two connections in a row
     /// have ended when it was asked for, see operations::add_watch(). The stream is silent then, and goes on with the
     /// next connection to a server that sets the watch; where connections have ended, ten minutes later. With
-    /// errc::session_expired (a stream of a
-    /// session, or of a client that opens no other one), errc::client_closed when the client or the stream is closed,
-    /// errc::forked, zk_errc::auth_failed: when all earlier events were read, for good. Not with errc::not_connected:
-    /// next() waits for a connection, see timeout.hpp.
+    /// errc::session_expired (a stream of a session, or of a client that opens no other one), errc::client_closed when
+    /// the client or the stream is closed, errc::forked, zk_errc::auth_failed: when all earlier events were read, for
+    /// good. Not with errc::not_connected: next() waits for a connection, see timeout.hpp.
     /// *Cancellation* ends only the wait: no event is lost. But an event is taken when next() completes: Asio's
     /// `next() || other()` may complete with the result of other() alone although both have completed, and then the
     /// event is lost. For a limit on the time take timeout(), whose result counts.
