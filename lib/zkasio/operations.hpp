@@ -143,7 +143,10 @@ public:
     /// the nodes then.)
     /// *Fails with* errc::not_connected when that has not happened after client_options::connection_timeout; with
     /// zk_errc::unimplemented: the server is older than ZooKeeper 3.6, see multi_read(). A server that hangs up instead
-    /// of answering is asked twice in ten minutes, and then counts as such a server.
+    /// of answering is asked twice in ten minutes, and then counts as such a server. With zk_errc::not_read_only: a
+    /// client with client_options::read_only(). With errc::session_expired, called on a session that is over; with
+    /// errc::client_closed and errc::invalid_path.
+    /// *Cancellation* ends the stream, and removes the watch in the background.
     asio::awaitable<watch_stream> add_watch(std::string path, watch_mode mode) const;
 
     /// The configuration of the ensemble, as ZooKeeper prints it, one server a line.

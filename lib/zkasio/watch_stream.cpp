@@ -6,6 +6,7 @@
 #include <zkasio/detail/handles/access.hpp>
 #include <zkasio/detail/handles/operations_impl.hpp>
 #include <zkasio/detail/handles/results.hpp>
+#include <zkasio/detail/handles/until_connected.hpp>
 #include <zkasio/session_local.hpp>
 
 #include <cstddef>
@@ -33,7 +34,7 @@ constexpr const char* operation = "add_watch";
 // A feed without reads: keeps what it is told until it is taken. Told on the strand; taken from any thread.
 class event_queue final : public node_feed_listener, public session_local {
 public:
-    event_queue(core& of, std::string root) : core_(of), root_(std::move(root)) {}
+    event_queue(core& of, feed_ptr feed) : core_(of), feed_(std::move(feed)) {}
 
     struct found {
         std::optional<watched_event> event;
@@ -81,7 +82,10 @@ private:
     }
     void disconnected() override {}
     void closed(std::error_code why) override { end(why); }
-    void session_over(std::error_code why) noexcept override { end(why); }
+    void session_over(std::error_code why) noexcept override {
+        core_.requests().remove_feed(*feed_);  // otherwise each later connection would set the watch
+        end(why);
+    }
     void answered(node_read, const std::string&, std::error_code, node_answer) override {}
     void authenticated() override {
         tell([&] {
@@ -90,7 +94,8 @@ private:
     }
     void changed(node_change what, const std::string& path) override {
         tell([&] {
-            if (needs_look()) return;
+            // Without the watch, what happens to be heard by the one-shot watches of others is no stream.
+            if (is_refused_ || needs_look()) return;
             watched_event told{static_cast<watched_change>(what), path};
             bytes_ += size_of(told);
             unread_.push_back(std::move(told));
@@ -108,7 +113,7 @@ private:
     bool needs_look() const { return !unread_.empty() && unread_.back().what == watched_change::look_again; }
     void look_again() {
         if (needs_look()) return;
-        unread_.push_back({watched_change::look_again, root_});
+        unread_.push_back({watched_change::look_again, feed_->root});
         bytes_ += size_of(unread_.back());
     }
     template <class Change>
@@ -122,7 +127,7 @@ private:
     }
 
     core& core_;
-    const std::string root_;
+    const feed_ptr feed_;
     std::mutex mutex_;
     std::deque<watched_event> unread_;
     std::size_t bytes_ = 0;  // of these
@@ -138,7 +143,7 @@ static_assert(static_cast<int>(watched_change::removed) == static_cast<int>(node
 
 struct watch_stream::use {
     use(core_ptr c, const session_record_ptr& pinned, std::string path, watch_mode mode)
-        : core(std::move(c)), heard(std::make_shared<event_queue>(*core, path)) {
+        : core(std::move(c)), heard(std::make_shared<event_queue>(*core, feed)) {
         feed->root = std::move(path);
         feed->listener = heard;
         feed->wants_one_watch = true;
@@ -167,8 +172,8 @@ struct watch_stream::use {
     static asio::awaitable<void> close(std::shared_ptr<use> self);
 
     const core_ptr core;
-    const std::shared_ptr<event_queue> heard;
     const feed_ptr feed = std::make_shared<feed_state>();
+    const std::shared_ptr<event_queue> heard;
 };
 
 asio::awaitable<void> watch_stream::use::begun(std::shared_ptr<use> self) {
@@ -184,6 +189,9 @@ asio::awaitable<watched_event> watch_stream::use::next(std::shared_ptr<use> self
         check(self);
         event_queue::found f = self->heard->take();
         if (f.event) co_return std::move(*f.event);
+        if (f.failed == zk_errc::unimplemented)
+            throw error(f.failed, operation, self->feed->root,
+                        "a server has refused it, or connections have ended when it was asked for");
         if (f.failed) refuse(f.failed, self->feed->root);
         co_await self->until(std::move(f.arrival));
     }
@@ -213,6 +221,8 @@ asio::awaitable<watch_stream> operations::impl::add_watch(operations on, std::st
     if (on.core_->options().reads_only()) refuse(zk_errc::not_read_only, path);
     boot_clock::time_point end = boot_clock::time_point::max();
     if (!on.patient_) end = boot_clock::after(on.core_->options().connection_timeout());
+    const bool is_over = on.session_ && on.session_->over;
+    if (!on.patient_ && !is_over) co_await until_connected(on.core_, operation, path);  // says why there is none
     watch_stream made = access::make<watch_stream>(
         std::make_shared<watch_stream::use>(on.core_, on.session_, path, mode));
     const auto begin = [&made] { return watch_stream::use::begun(made.use_); };

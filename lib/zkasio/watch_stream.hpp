@@ -45,6 +45,10 @@ struct watched_event {
 /// further event is kept: whoever reads the nodes after it sees what has happened until then. Servers do not report
 /// changes of nodes that this client may not read (from 3.8.4 on).
 ///
+/// With watch_mode::persistent, a children_changed may come without a change, when the watch becomes a recursive one,
+/// see below. As long as the stream shares a recursive one, it hears of children that this client may not read only
+/// where the servers tell of their changes.
+///
 /// What it costs: one watch at the server, which all streams and caches of this client at the same path share. The
 /// server then tells of each change with about 40 bytes and the path. If both modes are wanted at one path, the server
 /// is asked for the recursive one, for all of them, as long as the connection lasts.
@@ -67,17 +71,21 @@ public:
 
     /// *Completes when* there is an event that was not read yet. Several coroutines may await it: each event is
     /// reported to one of them. From any thread.
-    /// *Fails with* zk_errc::unimplemented, once, when a later server refuses the watch, see operations::add_watch();
-    /// the stream goes on with the next connection to a server that sets it. With errc::session_expired (a stream of a
-    /// session, or of a client that opens no other one), errc::client_closed when the client or the stream is closed,
-    /// errc::forked, zk_errc::auth_failed: when all earlier events were read, for good. Not with errc::not_connected:
-    /// next() waits for a connection, see timeout.hpp.
-    /// *Cancellation* ends only the wait: no event is lost.
+    /// *Fails with* zk_errc::unimplemented, once, when a later server refuses the watch, or two connections in a row
+    /// have ended when it was asked for, see operations::add_watch(). The stream is silent then, and goes on with the
+    /// next connection to a server that sets the watch; where connections have ended, ten minutes later. With
+    /// errc::session_expired (a stream of a session, or of a client that opens no other one), errc::client_closed when
+    /// the client or the stream is closed, errc::forked, zk_errc::auth_failed: when all earlier events were read, for
+    /// good. Not with errc::not_connected: next() waits for a connection, see timeout.hpp.
+    /// *Cancellation* ends only the wait: no event is lost. But an event is taken when next() completes: Asio's
+    /// `next() || other()` may complete with the result of other() alone although both have completed, and then the
+    /// event is lost. For a limit on the time take timeout(), whose result counts.
     asio::awaitable<watched_event> next() const;
 
     /// Ends the stream; a pending next() fails with errc::client_closed when all events were read.
     /// *Completes when* the watch is removed at the server, or left to others of this client that need it; at once
-    /// without a connection, with which the watch has gone.
+    /// without a connection, with which the watch has gone. If a busy server refuses to remove it (zk_errc::throttled),
+    /// that is asked for again in the background.
     /// *Cancellation* ends only the wait.
     asio::awaitable<void> close() const;
 

@@ -327,6 +327,82 @@ TEST_CASE("watch_stream: servers before 3.6 refuse it, at first and on a later c
     CHECK_FALSE(one.end());  // once
 }
 
+TEST_CASE("watch_stream: while it is refused, it does not tell what others have set watches for", "[testing]") {
+    fake_ensemble e;
+    const client zk = e.client(calm());
+    e.create("/a/b");
+    reading one(e, watch_of(e, zk, "/a", GENERATE(watch_mode::persistent, watch_mode::recursive)));
+    e.know_multi_read(false);
+    e.cut(zk);
+    e.run_for(10s);
+    CHECK(one.take().empty());
+    one.go_on();
+    watched<node_data> at_root = e.run(zk.get_and_watch("/a")), below = e.run(zk.get_and_watch("/a/b"));
+    e.set("/a/b", "1");
+    e.set("/a", "1");
+    e.run(at_root.changes.changed());
+    e.run(below.changes.changed());
+    CHECK(one.take().empty());
+}
+
+TEST_CASE("watch_stream: two connections lost by chance, and it is asked for again after ten minutes", "[testing]") {
+    fake_ensemble e;
+    const client zk = e.client(calm());
+    e.create("/a");
+    reading one(e, watch_of(e, zk, "/a", watch_mode::recursive));
+    e.lose_answer(zk, "add watch");
+    e.lose_answer(zk, "add watch");
+    e.cut(zk);
+    e.run_for(30s);
+    CHECK(one.take().empty());
+    CHECK(one.end() == zk_errc::unimplemented);
+    one.go_on();
+    const auto connections = e.traffic(zk).connections;
+    e.set("/a", "1");
+    e.run_for(9min);
+    CHECK(one.take().empty());
+    e.run_for(1min);
+    CHECK(one.take() == texts{"look again at /a"});
+    e.set("/a", "2");
+    CHECK(one.take() == texts{"changed /a"});
+    CHECK(e.traffic(zk).connections == connections);
+}
+
+TEST_CASE("watch_stream: a stream of a session leaves no watch to the next session", "[testing]") {
+    fake_ensemble e;
+    const client zk = e.client(calm());
+    const session own = e.run(zk.current_session());
+    const watch_stream kept = watch_of(e, own, "/of session", watch_mode::recursive);
+    CHECK(e.watches(zk) == 1);
+    e.expire(zk);
+    e.run_for(10s);
+    CHECK(e.is_connected(zk));
+    CHECK(e.watches(zk) == 0);
+    CHECK(e.run(code_of(kept.next())) == errc::session_expired);
+}
+
+TEST_CASE("watch_stream: a busy server is asked again to remove it", "[testing]") {
+    fake_ensemble e;
+    const client zk = e.client(calm());
+    std::optional<watch_stream> one = watch_of(e, zk, "/a", watch_mode::recursive);
+    e.throttle(100);
+    one.reset();
+    e.run_for(1s);
+    CHECK(e.watches(zk) == 1);
+    SECTION("nobody needs it") {
+        e.throttle(0);
+        e.run_for(1min);
+        CHECK(e.watches(zk) == 0);
+    }
+    SECTION("by then, somebody waits there") {
+        e.throttle(0);
+        const watched<std::optional<node_stat>> there = e.run(zk.exists_and_watch("/a"));
+        e.run_for(1min);
+        e.create("/a");
+        CHECK(e.run(there.changes.changed()).what == node_change::created);
+    }
+}
+
 TEST_CASE("watch_stream: close() completes when the watch is removed, also while it is asked for", "[testing]") {
     std::size_t steps = 0;
     for (std::size_t at = 0; at <= steps && at < 40; ++at) {
@@ -431,7 +507,7 @@ TEST_CASE("watch_stream: next() that is cancelled loses no event, and several re
     CHECK(told == texts{"created /a", "removed /a"});
 }
 
-TEST_CASE("watch_stream: destroyed, it leaves no watch; its client does not stay open for it", "[testing]") {
+TEST_CASE("watch_stream: destroyed, it leaves no watch, and its client does not stay open for it", "[testing]") {
     fake_ensemble e;
     std::optional<client> zk = e.client(calm());
     std::optional<watch_stream> one = watch_of(e, *zk, "/a", watch_mode::recursive);
@@ -498,7 +574,9 @@ TEST_CASE("watch_stream: without a connection add_watch() ends in time, and a re
     e.hold_down(zk);
     e.run_for(1s);
     const auto before = e.now();
-    CHECK(e.run(code_of(zk.add_watch("/a", watch_mode::recursive))) == errc::not_connected);
+    const std::string why = e.run(message_of(zk.add_watch("/a", watch_mode::recursive)));
+    CHECK(why.starts_with("add_watch /a: not connected"));
+    CHECK(why.find(" (") != why.npos);  // and why
     CHECK(e.now() - before < 4s);
     auto late = [&]() -> asio::awaitable<void> {
         const watch_stream one = co_await patient.add_watch("/a", watch_mode::recursive);

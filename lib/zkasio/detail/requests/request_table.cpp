@@ -290,7 +290,8 @@ bool request_table::is_needed(op_id id, const entry& e) {
         drop(entries_.extract(id));
         return false;
     }
-    if (!one_watches_.empty() && !is_needed_beside_one_watch(*e.what)) {
+    const bool is_removal = std::holds_alternative<remove_added_watch_request>(*e.what);
+    if ((is_removal || !one_watches_.empty()) && !is_needed_beside_one_watch(*e.what)) {
         drop(entries_.extract(id));
         return false;
     }
@@ -376,6 +377,7 @@ void request_table::on_time(time_point now) {
     if (link_.connected()) {
         if (queue_.is_pause_over(now)) owner_.request_waits();
         ask_refused(now);
+        if (feeds_.is_up() && no_one_watch_before_ != time_point{} && now >= no_one_watch_before_) tell_feeds();
         return ask_more();
     }
     while (!expiring_.empty()) {
@@ -390,6 +392,7 @@ void request_table::on_time(time_point now) {
 request_table::time_point request_table::due(time_point now) {
     if (link_.connected()) {
         time_point next = std::min(queue_.next_end_of_pause(now), refused_removals_.due());
+        if (feeds_.is_up() && no_one_watch_before_ != time_point{}) next = std::min(next, no_one_watch_before_);
         if (!questions_.empty() && no_questions_before_ > now) next = std::min(next, no_questions_before_);
         return next;
     }

@@ -242,7 +242,8 @@ void request_table::was_applied(std::string_view path) {
 bool request_table::repeats(const entry& e, const reply& r) const {
     const bool retryable = r.code && r.code == condition::retryable;  // for most answers, one comparison
     const bool of_feeds = e.connection && (std::holds_alternative<sync_request>(*e.what) ||
-                                           std::holds_alternative<add_watch_request>(*e.what));
+                                           std::holds_alternative<add_watch_request>(*e.what) ||
+                                           std::holds_alternative<remove_added_watch_request>(*e.what));
     if (of_feeds || e.sets_again || std::holds_alternative<remove_watch_request>(*e.what))
         return retryable && !owner_.is_closing();
     if (std::holds_alternative<add_auth_request>(*e.what)) return retryable && !owner_.is_closing() && !is_abandoned(e);

@@ -176,8 +176,24 @@ void request_table::feeds_disconnected() {
     feeds_.disconnected([this](const std::string& path, watch_kind kind) { forget_watch(path, kind); });
 }
 
+namespace {
+
+// It has no other way to hear of changes, and asks for its watch again in the same connection; see
+// conclude_one_watches(). A cache reads with watches instead.
+bool is_stream(const feed_state& f) {
+    const auto listener = f.listener.lock();
+    return listener && f.wants_one_watch && !listener->wants_one_watch();
+}
+
+}  // namespace
+
 void request_table::tell_feeds() {
-    for (const feed_ptr& f : feeds_.connected()) tell(f);
+    const bool is_pause_over = clock::now() >= no_one_watch_before_;
+    if (is_pause_over) no_one_watch_before_ = {};
+    for (const feed_ptr& f : feeds_.connected()) {
+        if (f->up && !f->by_one_watch && is_pause_over && is_stream(*f)) f->up = one_watches_.contains(f->root);
+        if (!f->up) tell(f);
+    }
 }
 
 // ------------------------------------------------------------------------------- one recursive watch for all nodes
@@ -243,8 +259,8 @@ void request_table::one_watch_answered(const std::string& root, bool recursive, 
     w.is = stands ? one_watch::stage::stands : one_watch::stage::refused;
     w.is_recursive = recursive;
     if (stands && recursive) feeds_.become_recursive(root);
-    if (code && !std::exchange(told_no_one_watch_, true))
-        log_.info("caches set a watch for each node, as this server refuses recursive watches: " + code.message());
+    if (code && recursive && !std::exchange(told_no_one_watch_, true))
+        log_.info("this server refuses recursive watches, so caches set a watch for each node: " + code.message());
     for (const feed_ptr& f : std::exchange(w.waiting, {})) feeds_.tell(f, stands, recursive);
     leave_one_watch(root);
 }
@@ -278,7 +294,8 @@ void request_table::leave_one_watch(const std::string& root) {
 // False: somebody has come to need it since, or it is asked to become recursive: then it is removed after the answer.
 bool request_table::confirm_leaving(const std::string& root) {
     const auto at = one_watches_.find(root);
-    if (at == one_watches_.end() || at->second.is != one_watch::stage::leaving) return false;
+    if (at == one_watches_.end()) return !needs_one_watch(root);  // a busy server has refused to remove it
+    if (at->second.is != one_watch::stage::leaving) return false;
     if (!needs_one_watch(root) && at->second.unanswered == 0) return true;
     at->second.is = one_watch::stage::stands;
     return false;
