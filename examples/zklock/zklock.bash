@@ -26,7 +26,7 @@ _zklock_command() {
 _zklock() {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} verb='' action='' path='' i servers=()
     local common='--connect --session-timeout --connect-timeout --auth-file --tls-ca --tls-cert --tls-key --read-only --color --verbose --help --version'
-    local verbs='run elect locks break revoke get set create rm ls stat acl watch tree barrier counter queue doctor bench'
+    local verbs='run elect locks break revoke get set create rm ls stat acl watch tree barrier counter queue doctor cost bench'
     local supervision='--on-loss --on-revoke --grace --acl --data --command --close'
     COMPREPLY=()
     for ((i = 1; i < COMP_CWORD; i++)); do
@@ -92,7 +92,7 @@ _zklock() {
         locks) own='--recursive --json --watch' ;;
         break) own='--node --yes' ;;
         revoke) own='--node --keep-data' ;;
-        get | stat) own='--json' ;;
+        get | stat | cost) own='--json' ;;
         ls) own='--long --json' ;;
         watch) own='--count' ;;
         tree) own='--depth' ;;
