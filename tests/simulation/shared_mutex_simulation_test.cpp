@@ -115,6 +115,12 @@ TEST_CASE("shared_mutex, simulated: sessions expire", "[simulation]") {
     run_shared_mutex("expiries", 500, f);
 }
 
+TEST_CASE("shared_mutex, simulated: everything at once", "[simulation]") {
+    faults f;
+    f.drops = f.expiries = f.operator_deletes = f.hang_ups = true;
+    run_shared_mutex("everything", 500, f);
+}
+
 TEST_CASE("shared_mutex, simulated: the directory is removed when it is empty", "[simulation]") {
     faults f;
     f.containers = f.drops = true;

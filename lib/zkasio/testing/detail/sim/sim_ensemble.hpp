@@ -72,7 +72,7 @@ public:
     std::function<void(const sim_txn&)> on_commit = [](const sim_txn&) {};
     /// A handshake has resumed a session, and so renewed it; its connection may end before anybody asks list_heard().
     std::function<void(std::int64_t session)> on_resumed = [](std::int64_t) {};
-    /// Called when a watch has told its client that a node is gone. May be empty.
+    /// Called when a watch, which the client has not left, has told that a node is gone. May be empty.
     std::function<void(int client, const std::string& path, std::int64_t czxid)> on_told_removed;
     std::function<void(std::string)> on_log;  ///< may be empty
 

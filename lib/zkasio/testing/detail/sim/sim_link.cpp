@@ -234,7 +234,14 @@ void sim_link::handle(event&& e) {
     if (e.what == node_event::children_changed || e.what == node_event::removed)
         known = registered_.erase({e.path, watch_kind::children}) > 0 || known;
     if (!known || goodbye_sent_) return;
-    if (e.what == node_event::removed && ensemble_.on_told_removed) ensemble_.on_told_removed(client_, e.path, e.czxid);
+    // Nobody waits for it where the client has asked for the watch's removal.
+    const auto leaves = [&](const auto& o) {
+        const auto* m = std::get_if<remove_watch_request>(&o.second);
+        return m && m->path == e.path;
+    };
+    const bool told = e.what == node_event::removed && ensemble_.on_told_removed;
+    if (told && std::none_of(outstanding_.begin(), outstanding_.end(), leaves))
+        ensemble_.on_told_removed(client_, e.path, e.czxid);
     strip_chroot(e.path);
     listener_.on_node_event(e.what, e.path);
 }
