@@ -1,9 +1,9 @@
 // A stock that is never oversold, however many customers there are, in three ways: flash_sale 127.0.0.1:2181
 #include "expect.hpp"
 
+#include <zkasio/coroutines/task_scope.hpp>
 #include <zkasio/counters/atomic_counter.hpp>
 #include <zkasio/locks/mutex.hpp>
-#include <zkasio/coroutines/task_scope.hpp>
 #include <zkasio/transact/transact.hpp>
 
 #include <asio/co_spawn.hpp>

@@ -14,8 +14,9 @@ usage: scripts/bench.sh [PART...] [options]
 
   PART             all, or some of: $parts
   --quick          fewer rounds and smaller trees: all parts within 10 minutes on two cores
-  --connect HOSTS  use this ZooKeeper ("127.0.0.1:2181") instead of a throw-away one; it needs the commands "cons" and
-                   "srvr". fail-over always has servers of its own
+  --connect HOSTS  use this ZooKeeper ("127.0.0.1:2181") instead of a throw-away one; it needs the commands "cons",
+                   "srvr" and "mntr", and for the parts cache and caches it has to run here. fail-over and, for a killed
+                   server, caches always have servers of their own
   --data FILE      where the figures go, as JSON (build/release/bench.json). Parts that are not measured keep theirs
   --draw           draws the pictures of docs/performance.md, too, from docs/pictures/bench.json, where the figures
                    then go

@@ -163,6 +163,36 @@ asio::awaitable<void> in_memory(zkasio::client zk) {
     expect(known.of("alice") == 250 && known.of("bob") == 0, "a limit is a number");
 }
 
+// [each_change]
+asio::awaitable<void> print_each_change(zkasio::client zk) {
+    const zkasio::watch_stream changes = co_await zk.add_watch("/guide/audited", zkasio::watch_mode::recursive);
+    for (;;) {
+        const zkasio::watched_event event = co_await changes.next();
+        switch (event.what) {
+            case zkasio::watched_change::created: std::cout << "created " << event.path << "\n"; break;
+            case zkasio::watched_change::removed: std::cout << "removed " << event.path << "\n"; break;
+            case zkasio::watched_change::data_changed: std::cout << "written " << event.path << "\n"; break;
+            case zkasio::watched_change::children_changed: break;  // only with watch_mode::persistent
+            case zkasio::watched_change::look_again: std::cout << "perhaps more\n"; break;  // after a reconnect
+        }
+        if (event.path == "/guide/audited/end") co_return;
+    }
+}
+// [/each_change]
+
+asio::awaitable<void> audited(zkasio::client zk) {
+    auto scope = [&](zkasio::task_scope& tasks) -> asio::awaitable<void> {
+        tasks.spawn(print_each_change(zk));
+        const auto with_parents = zkasio::create_options().parents(zkasio::missing_parents::create_persistent);
+        // Until the watch is set, and this change is told.
+        while (tasks.size() > 0) {
+            co_await zk.create_or_set("/guide/audited/end", "1", with_parents);
+            co_await zk.sync();
+        }
+    };
+    co_await zkasio::with_task_scope(scope);
+}
+
 // [candidate]
 class schedulers {
 public:
@@ -216,6 +246,7 @@ asio::awaitable<void> in_coroutines(zkasio::client zk) {
     co_await serve_until_all_are_ours(zk);
     co_await in_memory(zk);
     co_await in_the_background(zk);
+    co_await audited(zk);
     co_await zk.close();
 }
 

@@ -51,7 +51,7 @@ restinio::request_handling_status_t answering_router::operator()(restinio::reque
         if (r->body().size() > longest_body) return send(r, failure(413, "that is too much for an order"));
         return (*router_)(r);
     } catch (const std::exception& e) {
-        return send(r, failure(400, e.what()));  // bad_request, or what RESTinio cannot decode: before anything has begun
+        return send(r, failure(400, e.what()));  // bad_request, or what RESTinio cannot decode: nothing has begun
     }
 }
 

@@ -13,10 +13,10 @@ namespace order_server {
 
 /// The orders, in a file that all instances share: what the locks protect.
 ///
-/// It does not trust the locks. An instance that was stopped for longer than its session believes to hold a lock that
-/// somebody else has by now. So each order keeps the largest fencing token that it was ever read with for a payment,
-/// its fence, and each statement checks it: reading raises the fence, and then whoever has read with a smaller token
-/// cannot write any more. (A check only when writing is not enough: the old holder may come between the new one's
+/// It does not trust the locks. An instance that was stopped for longer than its session still takes a lock for its own
+/// that somebody else has by now. So each order keeps the largest fencing token that it was ever read with for a
+/// payment, its fence, and each statement checks it: reading raises the fence, and then whoever has read with a smaller
+/// token cannot write any more. (A check only when writing is not enough: the old holder may come between the new one's
 /// reading and writing.)
 ///
 /// Blocks: call it on a thread that may. One thread at a time; see blocking_pool.

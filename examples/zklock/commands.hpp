@@ -26,6 +26,7 @@ asio::awaitable<int> show_stat(session s, node_options o);
 asio::awaitable<int> show_acl(session s, node_options o);
 asio::awaitable<int> watch_node(session s, node_options o);
 asio::awaitable<int> show_tree(session s, node_options o);
+asio::awaitable<int> show_identities(session s, node_options o);
 
 asio::awaitable<int> use_barrier(session s, barrier_options o);
 asio::awaitable<int> use_counter(session s, counter_options o);

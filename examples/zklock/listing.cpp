@@ -8,10 +8,11 @@
 
 #include <zkasio/error.hpp>
 #include <zkasio/path.hpp>
-#include <zkasio/recipe/pending.hpp>
 #include <zkasio/printable.hpp>
+#include <zkasio/recipe/pending.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/watch.hpp>
+#include <zkasio/watch_stream.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -120,6 +121,18 @@ std::vector<std::string> changes(const std::string& path, const seen& before, co
     return lines;
 }
 
+// The watch stands: no change is left out, unless a line says to look again.
+asio::awaitable<int> watch_all_below(session s, node_options o) {
+    static const std::vector<std::string> words{"created ", "removed ", "data ", "children ", "look-again "};
+    const zkasio::watch_stream changes = co_await s.zk.add_watch(o.path, zkasio::watch_mode::recursive);
+    say("watching " + printable(o.path) + " and all below it");
+    for (int told = 0;;) {
+        const zkasio::watched_event event = co_await changes.next();
+        print(words.at(static_cast<std::size_t>(event.what)) + printable(event.path) + "\n");
+        if (o.count > 0 && ++told == o.count) co_return exit_code::ok;
+    }
+}
+
 }  // namespace
 
 asio::awaitable<int> list_children(session s, node_options o) {
@@ -148,6 +161,11 @@ asio::awaitable<int> list_children(session s, node_options o) {
 }
 
 asio::awaitable<int> show_tree(session s, node_options o) {
+    if (o.how_many) {
+        const std::size_t below = co_await s.zk.count_below(o.path);
+        print(std::to_string(below) + "\n");
+        co_return exit_code::ok;
+    }
     const auto there = co_await s.zk.exists(o.path);
     if (!there) throw zkasio::error(zkasio::zk_errc::no_node, "tree", o.path);
     print(printable(o.path) + "\n");
@@ -156,6 +174,7 @@ asio::awaitable<int> show_tree(session s, node_options o) {
 }
 
 asio::awaitable<int> watch_node(session s, node_options o) {
+    if (o.recursive) co_return co_await watch_all_below(std::move(s), std::move(o));
     std::vector<zkasio::watch> watches;
     seen before = co_await look(s.zk, o.path, watches);
     say("watching " + printable(o.path));

@@ -31,6 +31,7 @@ zklock::task task_of(const zklock::options& o) {
         case verb::acl: return [&o](session s) { return show_acl(s, o.node); };
         case verb::watch: return [&o](session s) { return watch_node(s, o.node); };
         case verb::tree: return [&o](session s) { return show_tree(s, o.node); };
+        case verb::whoami: return [&o](session s) { return show_identities(s, o.node); };
         case verb::barrier: return [&o](session s) { return use_barrier(s, o.barrier); };
         case verb::counter: return [&o](session s) { return use_counter(s, o.counter); };
         case verb::queue: return [&o](session s) { return use_queue(s, o.queue); };

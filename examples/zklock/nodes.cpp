@@ -1,4 +1,4 @@
-// get, set, create, rm, stat, acl: one node each.
+// get, set, create, rm, stat, acl: one node each; whoami.
 #include "acl_text.hpp"
 #include "commands.hpp"
 #include "exit_code.hpp"
@@ -14,6 +14,7 @@
 #include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace zklock {
 namespace {
@@ -110,6 +111,23 @@ asio::awaitable<int> show_stat(session s, node_options o) {
     const auto stat = co_await s.zk.exists(o.path);
     if (!stat) throw zkasio::error(zkasio::zk_errc::no_node, "stat", o.path);
     print(o.json ? dump(to_json(*stat)) : lines_of(*stat));
+    co_return exit_code::ok;
+}
+
+asio::awaitable<int> show_identities(session s, node_options o) {
+    const std::vector<zkasio::acl_id> found = co_await s.zk.who_am_i();
+    nlohmann::ordered_json list = nlohmann::ordered_json::array();
+    for (const zkasio::acl_id& one : found) {
+        if (!o.json) {
+            print(printable(one.scheme() + ':' + one.id()) + "\n");
+            continue;
+        }
+        nlohmann::ordered_json entry;
+        entry["scheme"] = one.scheme();
+        entry["id"] = json_text(one.id());
+        list.push_back(std::move(entry));
+    }
+    if (o.json) print(dump(list));
     co_return exit_code::ok;
 }
 

@@ -205,11 +205,18 @@ void add_reads(CLI::App& app, options& o) {
     add_node_verb(app, o, verb::stat, "stat", "all that a server knows about a node", "  zklock stat /config\n")
         .add_flag("--json", n.json, "for programs");
     CLI::App& watch = add_node_verb(app, o, verb::watch, "watch", "a line for each change of a node or its children",
-                                    "  zklock watch /config/limits | while read -r line; do ./reload.sh; done\n");
+                                    "  zklock watch /config/limits | while read -r line; do ./reload.sh; done\n"
+                                    "  zklock watch -r /services\n");
     watch.add_option("-n,--count", n.count, "end after so many changes")->check(CLI::NonNegativeNumber);
+    watch.add_flag("-r,--recursive", n.recursive, "each change of the node and of all nodes below it");
     CLI::App& tree = add_node_verb(app, o, verb::tree, "tree", "a node and all below it",
-                                   "  zklock tree --depth 2 /\n");
-    tree.add_option("--depth", n.depth, "no deeper than so many levels")->check(CLI::NonNegativeNumber);
+                                   "  zklock tree --depth 2 /\n  zklock tree --count /services\n");
+    auto* const depth = tree.add_option("--depth", n.depth, "no deeper than so many levels");
+    depth->check(CLI::NonNegativeNumber);
+    tree.add_flag("--count", n.how_many, "only how many nodes are below it")->excludes(depth);
+    add_verb(app, o, verb::whoami, "whoami", "the identities that the servers know us by, as in ACLs",
+             "  zklock whoami\n  zklock whoami --json | jq -r .[].id\n")
+        .add_flag("--json", n.json, "for programs");
 }
 
 void add_writes(CLI::App& app, options& o) {
@@ -533,12 +540,13 @@ std::string_view what_needs_quorum(const options& o) {
             return o.barrier.action == barrier_action::wait ? "must not answer from old data" : "writes";
         case verb::queue: return o.queue.action == queue_action::dead ? "needs a session" : "writes";
         case verb::doctor: return "asks the leader";
+        case verb::whoami: return "asks for what such a server is not asked";
+        case verb::watch: return o.node.recursive ? "with -r needs a watch that stands" : "";
+        case verb::tree: return o.node.how_many ? "with --count asks for what such a server is not asked" : "";
         case verb::locks:
         case verb::get:
         case verb::ls:
         case verb::stat:
-        case verb::watch:
-        case verb::tree:
         case verb::cost: return "";
     }
     return "";

@@ -66,6 +66,7 @@ struct node_options {
     bool json = false, parents = false, recursive = false, yes = false, details = false;
     int depth = 0;  ///< 0: no limit
     int count = 0;  ///< 0: no limit
+    bool how_many = false;  ///< tree: only the number of nodes below
 };
 
 enum class barrier_action { set, remove, wait };
@@ -120,8 +121,8 @@ struct bench_options {
 };
 
 enum class verb {
-    run, elect, locks, break_lock, revoke, get, set, create, rm, ls, stat, acl, watch, tree, barrier, counter,
-    queue, doctor, cost, bench
+    run, elect, locks, break_lock, revoke, get, set, create, rm, ls, stat, acl, watch, tree, whoami, barrier,
+    counter, queue, doctor, cost, bench
 };
 
 struct options {

@@ -26,7 +26,7 @@ _zklock_command() {
 _zklock() {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} verb='' action='' path='' i servers=()
     local common='--connect --session-timeout --connect-timeout --auth-file --tls-ca --tls-cert --tls-key --read-only --color --verbose --help --version'
-    local verbs='run elect locks break revoke get set create rm ls stat acl watch tree barrier counter queue doctor cost bench'
+    local verbs='run elect locks break revoke get set create rm ls stat acl watch tree whoami barrier counter queue doctor cost bench'
     local supervision='--on-loss --on-revoke --grace --acl --data --command --close'
     COMPREPLY=()
     for ((i = 1; i < COMP_CWORD; i++)); do
@@ -60,8 +60,9 @@ _zklock() {
         --acl | --set) mapfile -t COMPREPLY < <(compgen -W 'open creator read-only' -- "$cur"); return ;;
         --auth-file | --tls-ca | --tls-cert | --tls-key | --file | -f) mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
         --connect | --session-timeout | --connect-timeout | --wait | --timeout | -w | --command | -c | --grace | \
-            --semaphore | --conflict-exit-code | -E | --data | --node | --ttl | --version | --depth | --count | --stuck | \
+            --semaphore | --conflict-exit-code | -E | --data | --node | --ttl | --version | --depth | --stuck | \
             --clients | --duration) return ;;
+        --count) [ "$verb" = tree ] || return ;;
     esac
     if [ -z "$verb" ]; then
         mapfile -t COMPREPLY < <(compgen -W "$verbs $common" -- "$cur")
@@ -92,10 +93,10 @@ _zklock() {
         locks) own='--recursive --json --watch' ;;
         break) own='--node --yes' ;;
         revoke) own='--node --keep-data' ;;
-        get | stat | cost) own='--json' ;;
+        get | stat | whoami | cost) own='--json' ;;
         ls) own='--long --json' ;;
-        watch) own='--count' ;;
-        tree) own='--depth' ;;
+        watch) own='--count --recursive' ;;
+        tree) own='--depth --count' ;;
         set) own='--file --version' ;;
         create) own='--file --mode --ttl --parents --acl' ;;
         rm) own='--recursive --yes --version' ;;

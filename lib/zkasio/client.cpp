@@ -109,7 +109,7 @@ asio::awaitable<session_event> next_event(core_ptr c, std::shared_ptr<event_subs
     there(c, "events");
     for (;;) {
         if (auto event = from->take()) co_return std::move(*event);
-        const reply r = co_await wait_event(c, from);
+        const wait_end r = co_await wait_event(c, from);
         if (r.code) throw error(r.code, "events");
     }
 }
@@ -140,12 +140,12 @@ asio::awaitable<void> use_servers(core_ptr core, std::string servers) {
 }
 
 asio::awaitable<void> until_idle(core_ptr c) {
-    const reply r = co_await wait_idle(there(c, "idle"));
+    const wait_end r = co_await wait_idle(there(c, "idle"));
     if (r.code) throw error(r.code, "idle");
 }
 
 asio::awaitable<close_result> closed(core_ptr c) {
-    const reply r = co_await wait_closed(there(c, "close"));
+    const wait_end r = co_await wait_closed(there(c, "close"));
     if (r.code) throw error(r.code, "close");
     co_return c->closed_how();
 }
@@ -155,12 +155,12 @@ asio::awaitable<session_credentials> handed_over(core_ptr c) {
     for (;;) {
         // If an earlier call has left the session and was cancelled, nobody knows the credentials yet.
         if (const std::optional<session_credentials> left = c->session_left()) {
-            const reply r = co_await wait_closed(c);
+            const wait_end r = co_await wait_closed(c);
             if (r.code) throw error(r.code, "hand_over");
             co_return *left;
         }
         co_await until_connected(c, "hand_over", std::string());
-        const reply idle = co_await wait_idle(c);
+        const wait_end idle = co_await wait_idle(c);
         if (idle.code && c->session_left()) continue;  // by a call beside this one
         if (idle.code) throw error(idle.code, "hand_over");
         const auto begun = std::make_shared<bool>(false);

@@ -2,7 +2,6 @@
 
 #include <zkasio/detail/base/random_engine.hpp>
 #include <zkasio/detail/handles/access.hpp>
-#include <zkasio/detail/handles/node_search.hpp>
 #include <zkasio/detail/handles/operations_impl.hpp>
 #include <zkasio/detail/handles/results.hpp>
 #include <zkasio/detail/requests/validate.hpp>
@@ -22,9 +21,9 @@ using namespace detail;
 // ------------------------------------------------------------------------------------------------ one request
 
 void operations::impl::prepare(const operations& on, command& c, std::string_view operation, std::size_t checks) {
-    if (!on.core_) there(on.core_, operation_name(c.what), path_of(c.what));
+    if (!on.core_) there(on.core_, operation_name(*c.what), path_of(*c.what));
     bind(on, c);
-    validate(c.what, on.core_->chroot_length(), operation, checks);
+    validate(*c.what, on.core_->chroot_length(), operation, checks);
 }
 
 namespace {
@@ -43,7 +42,7 @@ void complete_acls(request& what, core& on) {
 }  // namespace
 
 void operations::impl::bind(const operations& on, command& c) {
-    complete_acls(c.what, *on.core_);
+    complete_acls(*c.what, *on.core_);
     c.pinned = on.session_;
     c.patient = on.patient_;
 }
@@ -111,8 +110,8 @@ asio::awaitable<Result> operations::impl::answer(operations on, command c, Taken
     constexpr bool watches = !std::is_same_v<Result, Taken>;
     const auto began = boot_clock::now();
     prepare(on, c);
-    refuse_in_child(*on.core_, c.what);
-    if constexpr (watches) c.watch = watch_by(c.what);
+    refuse_in_child(*on.core_, *c.what);
+    if constexpr (watches) c.watch = watch_by(*c.what);
     const watch_ptr w = c.watch;
     const std::error_code expected = c.expected;
     reply r;
@@ -202,6 +201,9 @@ asio::awaitable<watched<std::optional<node_stat>>> operations::exists_and_watch(
 }
 asio::awaitable<watched<node_children>> operations::children_and_watch(std::string path) const {
     return impl::ask_and_watch(*this, children_request{std::move(path), true}, &take_children);
+}
+asio::awaitable<watch_stream> operations::add_watch(std::string path, watch_mode mode) const {
+    return impl::add_watch(*this, std::move(path), mode);
 }
 asio::awaitable<watched<node_data>> operations::config_and_watch() const {
     return impl::ask_and_watch(*this, get_config_request{true}, &take_data);

@@ -10,6 +10,7 @@
 #include <zkasio/transaction.hpp>
 #include <zkasio/types.hpp>
 #include <zkasio/watch.hpp>
+#include <zkasio/watch_stream.hpp>
 
 #include <asio/awaitable.hpp>
 
@@ -135,6 +136,15 @@ public:
     asio::awaitable<watched<std::optional<node_stat>>> exists_and_watch(std::string path) const;
     /// Fires when a child is added or removed, and when the node itself is removed.
     asio::awaitable<watched<node_children>> children_and_watch(std::string path) const;
+
+    /// Watches the node and the names of its children, or the node and all nodes below it, until the stream is closed
+    /// or destroyed: also in the following connections, and, called on a client, in the following sessions.
+    /// *Completes when* a server has set the watch: every later change is reported. (To begin with what is there, read
+    /// the nodes then.)
+    /// *Fails with* errc::not_connected when that has not happened after client_options::connection_timeout; with
+    /// zk_errc::unimplemented: the server is older than ZooKeeper 3.6, see multi_read(). A server that hangs up instead
+    /// of answering is asked twice in ten minutes, and then counts as such a server.
+    asio::awaitable<watch_stream> add_watch(std::string path, watch_mode mode) const;
 
     /// The configuration of the ensemble, as ZooKeeper prints it, one server a line.
     asio::awaitable<node_data> get_config() const;

@@ -131,7 +131,7 @@ asio::awaitable<boot_clock::time_point> until_extended(core_ptr core, detail::se
                                                        boot_clock::time_point beyond) {
     detail::there(core, "lease_extended");
     do {
-        const detail::reply r = co_await detail::wait_extended(core, record, beyond);
+        const detail::wait_end r = co_await detail::wait_extended(core, record, beyond);
         if (r.code) throw error(r.code, "lease_extended");
     } while (record->leased_until() <= beyond);
     co_return record->leased_until();
@@ -148,7 +148,7 @@ asio::awaitable<void> session_hold::run_body(std::function<asio::awaitable<void>
     if (!body) throw error(errc::invalid_argument, "run", named_node(hold), "the body is empty");
     detail::arm_function arm = [core, hold](const std::shared_ptr<detail::body_run>& run) {
         return detail::stop_when(core, lost_of(hold), run,
-                                 [](const detail::reply& r) { return r.code != errc::lock_released; });
+                                 [](std::error_code code) { return code != errc::lock_released; });
     };
     co_await detail::run_cancellable(std::move(body), std::move(arm), detail::body_strand::own);
 }

@@ -55,7 +55,7 @@ using loop_ptr = std::shared_ptr<session_loop_state>;
 constexpr std::string_view operation_of_loop = "run_in_each_session";
 constexpr std::chrono::milliseconds shortest_wait(100);
 
-bool always(const reply&) { return true; }
+bool always(std::error_code) { return true; }
 
 // Waits for a connected session, for as long as the client may get a connection.
 asio::awaitable<session_record_ptr> next_session(core_ptr core) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <zkasio/export.hpp>
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -69,17 +71,17 @@ constexpr bool has_ttl(create_mode m) noexcept {
 }
 
 /// A node that was just created: its path (with the sequence number, where there is one) and its stat.
-struct created {
+struct ZKASIO_EXPORT created {
     std::string path;
     node_stat stat;
 };
 
-struct node_data {
+struct ZKASIO_EXPORT node_data {
     std::string data;
     node_stat stat;
 };
 
-struct node_children {
+struct ZKASIO_EXPORT node_children {
     std::vector<std::string> names;  ///< names, not paths, in no particular order
     node_stat stat;                ///< of the parent
 };

@@ -47,6 +47,7 @@ MEASUREMENTS = {
     "cohort": ("zkasio_bench_cohort", [SERVER], [SERVER]),
     "get": ("zkasio_bench_get", [SERVER, 15, 0.7], [SERVER, 3, 0.3]),
     "cache": ("zkasio_bench_cache", [SERVER, 64000, "peers"], [SERVER, 16000, "peers"]),
+    "caches": ("zkasio_bench_caches", [SERVER, 64000, "peers"], [SERVER, 16000, "peers"]),
     "election": ("zkasio_bench_election", [SERVER, 200, "peers"], [SERVER, 15, "peers"]),
     "pick": ("zkasio_bench_pick", [SERVER], [SERVER]),
     "members": ("zkasio_bench_members", [SERVER, 10000, 5], [SERVER, 10000, 2]),
@@ -165,7 +166,7 @@ def draw_cache(table, directory):
     nodes = middle(table["zkasio"]["nodes"])
     figure(directory, "cache",
            ({n: middle(row["cpu s"]) for n, row in table.items()}, f"processor time until {nodes:,.0f} nodes are there", "s"),
-           ({n: middle(row["heap B"]) for n, row in table.items()}, "memory for each node, beyond its path and data", "B"))
+           ({n: middle(row["heap B"]) for n, row in table.items()}, "memory for a node, beyond path and data", "B"))
 
 
 def draw(data, directory):

@@ -3,121 +3,74 @@
 //
 //     zkasio_bench_cache 127.0.0.1:2181 [nodes] [peers]
 //
-// Each cache is in a process of its own. "heap" is what the library's own allocator says is in use more than before
-// (Curator: the heap after a collection; kazoo: resident memory), by node, beyond its data and its path. Needs the
-// server's "cons" command.
+// Each cache is in a process of its own. "a watch for each node": zkasio at a server that does not know recursive
+// watches, as those before ZooKeeper 3.6 (relay.hpp). "heap" is what the library's own allocator says is in use more
+// than before (Curator: the heap after a collection; kazoo: resident memory), by node, beyond its data and its path.
+// Needs the server's commands "cons" and "mntr", and the server's process on this machine.
 
+#include "bench_tree.hpp"
 #include "figure.hpp"
 #include "meter.hpp"
 #include "raw_session.hpp"
 #include "recipe_process.hpp"
+#include "relay.hpp"
 
-#include <unistd.h>
-
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <string>
-#include <utility>
-#include <vector>
 
 namespace bench {
 namespace {
 
-constexpr int session_timeout_ms = 20000, in_a_directory = 100;
-const std::string data = "0123456789abcdef";
+constexpr int session_timeout_ms = 20000;
 
-void on_created(int rc, const char*, const void* pending) {
-    check(rc == ZNODEEXISTS ? ZOK : rc);
-    --*static_cast<int*>(const_cast<void*>(pending));
-}
-void on_removed(int rc, const void* pending) {
-    check(rc);
-    --*static_cast<int*>(const_cast<void*>(pending));
-}
+constexpr const char* by_each = "zkasio, a watch for each node";
 
-// A root, directories, and nodes in them.
-class tree {
-public:
-    tree(std::string server, int nodes) : server_(std::move(server)), root_("/zbc" + std::to_string(::getpid())) {
-        const int directories = std::max(1, nodes / in_a_directory);
-        paths_.push_back(root_);
-        for (int d = 0; d < directories; ++d) paths_.push_back(root_ + "/" + std::to_string(d));
-        for (int i = 0; static_cast<int>(paths_.size()) < nodes; ++i)
-            paths_.push_back(root_ + "/" + std::to_string(i % directories) + "/node-" + std::to_string(i));
-        each([this](const raw_session& on, const std::string& path) {
-            return zoo_acreate(on.handle(), path.c_str(), data.data(), static_cast<int>(data.size()),
-                               &ZOO_OPEN_ACL_UNSAFE, 0, &on_created, &pending_);
-        });
-    }
-    ~tree() {
-        std::reverse(paths_.begin(), paths_.end());
-        each([this](const raw_session& on, const std::string& path) {
-            return zoo_adelete(on.handle(), path.c_str(), -1, &on_removed, &pending_);
-        });
-    }
-    tree(const tree&) = delete;
-    tree& operator=(const tree&) = delete;
-
-    const std::string& root() const { return root_; }
-    double nodes() const { return static_cast<double>(paths_.size()); }
-    double bytes_of_paths_and_data() const {
-        double sum = 0;
-        for (const std::string& path : paths_) sum += static_cast<double>(path.size() + data.size());
-        return sum;
-    }
-
-private:
-    // In a session for that alone: nobody looks after it while others are measured.
-    template <class Start>
-    void each(Start start) {
-        raw_session on(server_);
-        for (const std::string& path : paths_) {
-            ++pending_;
-            check(start(on, path));
-            while (pending_ >= 500) turn({&on}, -1, 100);
-        }
-        while (pending_ > 0) turn({&on}, -1, 100);
-    }
-
-    std::string server_, root_;
-    std::vector<std::string> paths_;
-    int pending_ = 0;
-};
-
-std::string name_of(const std::string& library, const std::string& command) {
-    if (library == "zkasio") return library;
+std::string name_of(const std::string& library, const std::string& command, const relay* through) {
+    if (library == "zkasio") return through ? by_each : library;
     if (library == "kazoo") return "kazoo's TreeCache";
     return command == "cache" ? "Curator's TreeCache" : "Curator's CuratorCache";
 }
 
-void read(const tree& all, const std::string& server, const std::string& library, const std::string& command) {
-    recipe_process process(library, server, session_timeout_ms);
-    meter m(server, process.pid());
-    m.start();
+// @param through a server that does not know recursive watches
+void read(const bench_tree& all, const std::string& server, const std::string& library, const std::string& command,
+          const relay* through = nullptr) {
+    recipe_process process(library, through ? through->address() : server, session_timeout_ms);
+    const pid_t servers = process_of(server), connected = through ? through->pid() : process.pid();
+    const double watches = watches_at(server), cpu = cpu_seconds(process.pid()), servers_cpu = cpu_seconds(servers);
+    const traffic before = traffic_of(server, connected);
     const double resident = resident_memory(process.pid());
     process.tell(command + " " + all.root());
     auto words = process.answer("cached");
     double seconds = 0, nodes = 0, heap = 0;
     words >> seconds >> nodes >> heap;
-    m.all_wait();
-    report r;
-    m.stop(r, 0);
-    const double own = all.bytes_of_paths_and_data();
-    std::printf("  %-8s %-9s %7.0f nodes  ready %7.2f s  cpu %6.2f s  requests %5.2f  heap %6.0f  resident %6.0f B\n",
-                library.c_str(), command.c_str(), nodes, seconds, r.cpu, r.requests / nodes, (heap - own) / nodes,
-                (resident_memory(process.pid()) - resident - own) / nodes);
-    const std::string row = name_of(library, command) + " | ";
+    const double spent = cpu_seconds(process.pid()) - cpu, servers_spent = cpu_seconds(servers) - servers_cpu;
+    traffic sum = traffic_of(server, connected);
+    if (!through) {  // the connection that is refused is over
+        sum.requests -= before.requests;
+        sum.bytes -= before.bytes;
+    }
+    const double left = watches_at(server) - watches, own = all.bytes_of_paths_and_data();
+    const std::string name = name_of(library, command, through);
+    std::printf("  %-30s %7.0f nodes  ready %7.2f s  cpu %6.2f s  server's %6.2f s  requests %7.0f  watches %7.0f  "
+                "%6.2f MB  heap %6.0f  resident %6.0f B\n",
+                name.c_str(), nodes, seconds, spent, servers_spent, sum.requests, left, sum.bytes / 1e6,
+                (heap - own) / nodes, (resident_memory(process.pid()) - resident - own) / nodes);
+    const std::string row = name + " | ";
     figure(row + "nodes", nodes);
     figure(row + "ready s", seconds);
-    figure(row + "cpu s", r.cpu);
+    figure(row + "cpu s", spent);
+    figure(row + "server cpu s", servers_spent);
+    figure(row + "requests", sum.requests);
+    figure(row + "watches", left);
+    figure(row + "bytes", sum.bytes);
     figure(row + "heap B", (heap - own) / nodes);
     if (library == "zkasio") {
         process.tell("alone");
         double alone = 0;
         process.answer("alone") >> alone;
-        std::printf("  %-8s without the C library's tables of watches: heap %.0f B\n", "", (alone - own) / nodes);
+        std::printf("  %-30s without its client: heap %.0f B\n", "", (alone - own) / nodes);
         figure(row + "alone B", (alone - own) / nodes);
     }
     std::fflush(stdout);
@@ -125,7 +78,7 @@ void read(const tree& all, const std::string& server, const std::string& library
 
 void change(const std::string& server, int readers, double rate, double seconds) {
     constexpr int nodes = 1000;
-    const tree small(server, nodes + 1 + nodes / in_a_directory);
+    const bench_tree small(server, nodes + 1 + nodes / bench_tree::in_a_directory);
     recipe_process cache("zkasio", server, session_timeout_ms), writer("zkasio", server, session_timeout_ms);
     cache.tell("follow " + small.root() + " " + std::to_string(readers));
     cache.answer("following");
@@ -155,11 +108,13 @@ int main(int argc, char** argv) try {
     const bool peers = argc > 3 && std::string(argv[3]) == "peers";
     const auto libraries = bench::recipe_libraries(peers);
     {
-        const bench::tree all(server, nodes);
-        std::printf("a tree of %.0f nodes; by node: requests, and bytes beyond its path and data\n", all.nodes());
+        const bench::relay old(server, bench::relay::knows::no_one_watch);
+        const bench::bench_tree all(server, nodes);
+        std::printf("a tree of %.0f nodes of 100 bytes; memory by node, beyond its path and data\n", all.nodes());
         for (int round = 0; round < 3; ++round)
             for (const std::string& library : libraries) {
                 bench::read(all, server, library, "cache");
+                if (library == "zkasio") bench::read(all, server, library, "cache", &old);
                 if (library == "curator") bench::read(all, server, library, "curatorcache");
             }
     }

@@ -18,6 +18,7 @@
 #include <fstream>
 #include <map>
 #include <numeric>
+#include <sstream>
 #include <stdexcept>
 #include <vector>
 
@@ -89,17 +90,29 @@ std::vector<int> own_descriptors() {
     return all;
 }
 
-// The server's answer to "cons": a line for each connection,
-// " /127.0.0.1:40000[1](queued=0,recved=5,sent=5,sid=0x1,...)".
-std::string connections(const sockaddr_in& server) {
-    const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    std::string text;
-    if (::connect(fd, reinterpret_cast<const sockaddr*>(&server), sizeof server) == 0 && ::write(fd, "cons", 4) == 4) {
-        char buffer[65536];
-        for (ssize_t n; (n = ::read(fd, buffer, sizeof buffer)) > 0;) text.append(buffer, static_cast<std::size_t>(n));
+// The inode of the socket that listens on the port, from /proc/net/tcp or tcp6. Empty: none does.
+std::string listening_inode(const char* table, std::uint16_t port) {
+    constexpr const char* listens = "0A";
+    std::ifstream lines(table);
+    std::string line;
+    std::getline(lines, line);  // titles
+    while (std::getline(lines, line)) {
+        std::istringstream words(line);
+        std::string slot, local, remote, state, skipped, inode;
+        words >> slot >> local >> remote >> state;
+        for (int i = 0; i < 5; ++i) words >> skipped;
+        words >> inode;
+        const auto colon = local.rfind(':');
+        if (state == listens && std::stoul(local.substr(colon + 1), nullptr, 16) == port) return inode;
     }
-    ::close(fd);
-    return text;
+    return {};
+}
+
+bool has_descriptor(const std::filesystem::path& process, const std::string& target) {
+    std::error_code ignored;
+    for (const auto& fd : std::filesystem::directory_iterator(process / "fd", ignored))
+        if (std::filesystem::read_symlink(fd.path(), ignored) == target) return true;
+    return false;
 }
 
 }  // namespace
@@ -121,12 +134,45 @@ void latencies::write_to(report& r) {
     r.p99 = all_[all_.size() * 99 / 100];
 }
 
-meter::counts meter::count() const {
-    const sockaddr_in server = address_of(server_);
+std::string ask_server(const std::string& server, const std::string& four_letters) {
+    const sockaddr_in address = address_of(server);
+    const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    std::string text;
+    if (::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
+        ::write(fd, four_letters.data(), four_letters.size()) == static_cast<ssize_t>(four_letters.size())) {
+        char buffer[65536];
+        for (ssize_t n; (n = ::read(fd, buffer, sizeof buffer)) > 0;) text.append(buffer, static_cast<std::size_t>(n));
+    }
+    ::close(fd);
+    return text;
+}
+
+double watches_at(const std::string& server) {
+    const std::string text = ask_server(server, "mntr"), before = "zk_watch_count";
+    const auto at = text.find(before);
+    if (at == std::string::npos)
+        throw std::runtime_error("the server does not answer \"mntr\": see 4lw.commands.whitelist");
+    return std::atof(text.c_str() + at + before.size());
+}
+
+pid_t process_of(const std::string& server) {
+    const std::uint16_t port = ntohs(address_of(server).sin_port);
+    for (const char* table : {"/proc/net/tcp", "/proc/net/tcp6"}) {
+        const std::string inode = listening_inode(table, port);
+        if (inode.empty()) continue;
+        for (const auto& process : std::filesystem::directory_iterator("/proc"))
+            if (has_descriptor(process.path(), "socket:[" + inode + "]"))
+                return std::atoi(process.path().filename().c_str());
+    }
+    throw std::runtime_error("no process of this machine listens on " + server);
+}
+
+traffic traffic_of(const std::string& at, pid_t process) {
+    const sockaddr_in server = address_of(at);
     std::map<std::uint16_t, double>
         sockets;  // local port -> bytes; a client may have several descriptors of one socket
-    const borrowed_descriptors borrowed(child_);
-    for (const int fd : child_ ? borrowed.all() : own_descriptors()) {
+    const borrowed_descriptors borrowed(process);
+    for (const int fd : process ? borrowed.all() : own_descriptors()) {
         sockaddr_in6 peer{}, local{};  // has the port where sockaddr_in has it; Java's sockets are of this kind
         socklen_t n = sizeof peer, m = sizeof local;
         if (::getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &n) != 0) continue;
@@ -138,8 +184,9 @@ meter::counts meter::count() const {
         ::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length);
         sockets[ntohs(local.sin6_port)] = static_cast<double>(info.tcpi_bytes_received);
     }
-    counts c;
-    const std::string text = connections(server);
+    traffic c;
+    // A line for each connection, " /127.0.0.1:40000[1](queued=0,recved=5,sent=5,sid=0x1,...)".
+    const std::string text = ask_server(at, "cons");
     for (const auto& [port, bytes] : sockets) {
         c.bytes += bytes;
         const auto line = text.find(std::string(":").append(std::to_string(port)).append("["));
@@ -154,7 +201,7 @@ meter::counts meter::count() const {
 double meter::memory() const { return child_ ? resident(child_) : heap_in_use(); }
 
 void meter::start() {
-    before_ = count();
+    before_ = traffic_of(server_, child_);
     heap_ = memory();
     cpu_ = cpu_seconds(child_);
 }
@@ -166,7 +213,7 @@ void meter::all_wait() {
 
 void meter::stop(report& result, int own_exists) {
     result.cpu = cpu_seconds(child_) - cpu_;
-    const counts after = count();
+    const traffic after = traffic_of(server_, child_);
     result.requests = after.requests - before_.requests - own_exists;
     result.bytes = after.bytes - before_.bytes - own_exists * exists_reply;
     result.heap = heap_all_wait_ - heap_;

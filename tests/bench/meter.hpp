@@ -24,6 +24,21 @@ struct report {
     double p50 = 0, p99 = 0;  ///< seconds
 };
 
+/// Of the connections that a process has to a server at this moment, since each began.
+struct traffic {
+    double requests = 0;  ///< as the server counts them: pings, too
+    double bytes = 0;     ///< received by the process
+};
+/// @param server ADDRESS:PORT. @param process this one, if 0.
+traffic traffic_of(const std::string& server, pid_t process = 0);
+
+/// The answer to a command of four letters, such as "cons".
+std::string ask_server(const std::string& server, const std::string& four_letters);
+/// Entries in the server's two tables of watches. A recursive watch is one in both.
+double watches_at(const std::string& server);
+/// The process that listens there, of this machine. Throws std::runtime_error if none is found.
+pid_t process_of(const std::string& server);
+
 /// Collects times for report::p50 and p99.
 class latencies {
 public:
@@ -46,15 +61,11 @@ public:
     void stop(report& result, int own_exists);
 
 private:
-    struct counts {
-        double requests = 0, bytes = 0;
-    };
-    counts count() const;
     double memory() const;
 
     std::string server_;
     pid_t child_;
-    counts before_;
+    traffic before_;
     double cpu_ = 0, heap_ = 0, heap_all_wait_ = 0, threads_ = 0;
 };
 

@@ -70,6 +70,13 @@ std::string raw_session::create(const std::string& path, int mode) {
     return a.path;
 }
 
+void raw_session::set(const std::string& path, const std::string& data) {
+    answer a;
+    require(zoo_aset(zh_, path.c_str(), data.data(), static_cast<int>(data.size()), -1, &answer::on_stat, &a));
+    while (!a.done) turn({this});
+    require(a.rc);
+}
+
 int raw_session::children(const std::string& path) {
     answer a;
     require(zoo_aexists(zh_, path.c_str(), 0, &answer::on_stat, &a));

@@ -23,6 +23,7 @@ public:
 
     // With a round trip each; they throw std::runtime_error.
     std::string create(const std::string& path, int mode);
+    void set(const std::string& path, const std::string& data);
     int children(const std::string& path);  ///< their number
     void remove(const std::string& path);   ///< if it is there and empty
 

@@ -7,6 +7,7 @@
 #include <zkasio/counters/atomic_counter.hpp>
 #include <zkasio/counters/id_allocator.hpp>
 #include <zkasio/election/leader_election.hpp>
+#include <zkasio/membership/group.hpp>
 #include <zkasio/queues/work_queue.hpp>
 
 #include <asio/bind_cancellation_slot.hpp>
@@ -60,8 +61,8 @@ class worker {
 public:
     worker(asio::io_context& io, const std::string& server, int timeout_ms)
         : io_(io),
-          zk_(io.get_executor(),
-              zkasio::client_options(server).session_timeout(std::chrono::milliseconds(timeout_ms))) {}
+          options_(zkasio::client_options(server).session_timeout(std::chrono::milliseconds(timeout_ms))),
+          zk_(io.get_executor(), options_) {}
 
     awaitable<void> run() {
         co_await zk_.connected();
@@ -82,6 +83,9 @@ public:
             else if (command == "resign") co_await resign();
             else if (command == "cache") co_await read_tree(path);
             else if (command == "alone") co_await without_client();
+            else if (command == "observe") co_await observe(path);
+            else if (command == "fleet") co_await make_fleet(path, static_cast<int>(x));
+            else if (command == "current") co_await until_fleet_shows(path);
             else if (command == "follow") co_await follow(path, static_cast<int>(x));
             else if (command == "until") co_await until_all_see(path);
             else if (command == "add") co_await add(path, static_cast<int>(x), static_cast<int>(y));
@@ -117,6 +121,31 @@ private:
     awaitable<void> without_client() {
         co_await zk_.close();
         say("alone", heap() - before_);
+    }
+
+    awaitable<void> observe(std::string path) {
+        group_.emplace(zk_, path);
+        co_await group_->ready();
+        say("observing", static_cast<double>(group_->members().members.size()));
+    }
+
+    // Caches of one tree, each with a client of its own.
+    awaitable<void> make_fleet(std::string path, int n) {
+        const double began = now();
+        for (int i = 0; i < n; ++i) fleet_.emplace_back(zkasio::client(io_.get_executor(), options_), path);
+        for (const zkasio::tree_cache& cache : fleet_) co_await cache.ready();
+        say("fleet", now() - began);
+    }
+    awaitable<void> until_fleet_shows(std::string path) {
+        asio::steady_timer pause(io_);
+        for (const zkasio::tree_cache& cache : fleet_)
+            for (;;) {
+                const zkasio::tree_view view = cache.snapshot();
+                if (view.current() && view.contains(path)) break;
+                pause.expires_after(std::chrono::milliseconds(5));
+                co_await pause.async_wait(asio::use_awaitable);
+            }
+        say("current", now());
     }
 
     // `readers` coroutines hear of every change of the tree.
@@ -251,11 +280,14 @@ private:
     }
 
     asio::io_context& io_;
+    zkasio::client_options options_;
     zkasio::client zk_;
     std::string kind_, consumed_;
     std::deque<asio::cancellation_signal> consumers_;
     zkasio::leadership leader_;
     std::optional<zkasio::tree_cache> cache_;
+    std::optional<zkasio::group_observer> group_;
+    std::deque<zkasio::tree_cache> fleet_;
     std::vector<std::string> seen_;
     double before_ = 0, updates_ = 0, deltas_ = 0, looked_again_ = 0, at_end_ = 0, cpu_ = 0;
     std::size_t ended_ = 0;

@@ -1,4 +1,4 @@
-"""zklock's everyday inspection: get, set, create, rm, ls, stat, acl, watch, tree."""
+"""zklock's everyday inspection: get, set, create, rm, ls, stat, acl, watch, tree, whoami."""
 
 import json
 import os
@@ -98,6 +98,16 @@ class Nodes(support.CliTest):
         self.assertEqual(out, f"{self.path}\n|-- a\n|   `-- b\n|       `-- c  1 B\n`-- d\n")
         self.assertEqual(self.zklock("tree", "--depth", "1", self.path)[1], f"{self.path}\n|-- a\n`-- d\n")
 
+    def test_count(self):
+        self.zklock("create", "-p", self.path + "/a/b/c")
+        self.assertEqual(self.zklock("tree", "--count", self.path)[1], "3\n")
+        self.assertEqual(self.zklock("tree", "--count", "--depth", "1", self.path)[0], 120)
+        self.assertEqual(self.zklock("tree", "--count", self.path + "/none")[0], 1)
+
+    def test_whoami(self):
+        self.assertIn("ip:127.0.0.1\n", self.zklock("whoami")[1])
+        self.assertIn({"scheme": "ip", "id": "127.0.0.1"}, json.loads(self.zklock("whoami", "--json")[1]))
+
     def test_stat(self):
         self.assertIn("4 bytes", self.zklock("stat", self.path)[1])
         self.assertEqual(json.loads(self.zklock("stat", "--json", self.path)[1])["ephemeral_owner"], None)
@@ -146,6 +156,24 @@ class Watch(support.CliTest):
         self.assertEqual(p.line(), f"removed {self.path}")
         p.signal(signal.SIGINT)
         self.assertEqual(p.end(), -signal.SIGINT)
+
+    def test_all_below(self):
+        p = self.start("watch", "-r", self.path)
+        p.error_line("watching")
+        self.zklock("create", "-p", self.path + "/a/b", "1")
+        self.zklock("set", self.path + "/a/b", "2")
+        self.zklock("rm", self.path + "/a/b")
+        for line in ("created ", "created /a", "created /a/b", "data /a/b", "removed /a/b"):
+            word, _, below = line.partition(" ")
+            self.assertEqual(p.line(), f"{word} {self.path}{below}")
+        p.signal(signal.SIGINT)
+        self.assertEqual(p.end(), -signal.SIGINT)
+
+    def test_so_many_below(self):
+        p = self.start("watch", "-r", "-n", "2", self.path)
+        p.error_line("watching")
+        self.zklock("create", "-p", self.path + "/a")
+        self.assertEqual(p.end(), 0)
 
     def test_so_many(self):
         p = self.start("watch", "-n", "1", self.path)

@@ -110,9 +110,11 @@ class WithQuorum(support.CliTest):
                              ("barrier remove PATH", "writes"), ("barrier wait PATH", "must not answer from old data"),
                              ("counter add PATH 1", "writes"), ("queue ls PATH", "writes"),
                              ("queue put PATH item", "writes"), ("queue dead PATH", "needs a session"),
-                             ("queue revive PATH --all", "writes"), ("doctor", "asks the leader"),
+                             ("queue revive PATH --all", "writes"), ("doctor", "asks the leader"), ("whoami", "asks for what such a server is not asked"),
+                             ("watch -r PATH", "with -r needs a watch that stands"),
+                             ("tree --count PATH", "with --count asks for what such a server is not asked"),
                              ("bench", "writes")):
-            name = command.split(" PATH")[0].replace(" -s", "") + (" --set" if "--set" in command else "")
+            name = command.split(" PATH")[0].replace(" -s", "").replace(" -r", "").replace(" --count", "") + (" --set" if "--set" in command else "")
             words = command.replace("PATH", self.path).split()
             status, out, err = self.zklock("--read-only", *words)
             self.assertEqual((status, out), (120, ""), command)

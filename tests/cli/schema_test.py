@@ -101,6 +101,7 @@ class Schema(support.CliTest):
         self.zklock("create", "-p", self.path + "/child", "data")
         self.check("get", self.output("get", "--json", self.path))
         self.check("stat", self.output("stat", "--json", self.path))
+        self.check("whoami", self.output("whoami", "--json"))
         holder = self.hold(path=self.path + "/lock")
         self.check("ls", self.output("ls", "--json", self.path + "/lock"))
         self.check("ls", self.output("ls", "--json", self.path + "/child"))

@@ -5,7 +5,6 @@
 #include "support/impostor.hpp"
 #include "support/test_client.hpp"
 
-
 #include <algorithm>
 
 using namespace zkasio;

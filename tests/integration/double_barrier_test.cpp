@@ -1,8 +1,8 @@
 #include "support/test_client.hpp"
 
 #include <zkasio/barriers/double_barrier.hpp>
-#include <zkasio/error.hpp>
 #include <zkasio/coroutines/timeout.hpp>
+#include <zkasio/error.hpp>
 
 #include <asio/this_coro.hpp>
 

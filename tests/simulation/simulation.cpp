@@ -3,8 +3,8 @@
 #include "support/catch.hpp"
 #include "support/client_over.hpp"
 
-#include <zkasio/detail/handles/access.hpp>
 #include <zkasio/detail/base/random_engine.hpp>
+#include <zkasio/detail/handles/access.hpp>
 #include <zkasio/testing/detail/virtual_clock.hpp>
 
 #include <asio/co_spawn.hpp>

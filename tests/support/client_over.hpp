@@ -1,8 +1,8 @@
 #pragma once
 
 #include <zkasio/client.hpp>
-#include <zkasio/detail/handles/access.hpp>
 #include <zkasio/detail/client/core.hpp>
+#include <zkasio/detail/handles/access.hpp>
 
 #include <memory>
 #include <utility>

@@ -5,14 +5,14 @@
 #include "testing/cohort_mutex_scene.hpp"
 #include "testing/steps.hpp"
 
+#include <zkasio/client_stats.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/locks/cohort_mutex.hpp>
-#include <zkasio/client_stats.hpp>
 #include <zkasio/locks/lock_owner.hpp>
 #include <zkasio/locks/mutex.hpp>
 #include <zkasio/locks/revocation.hpp>
-#include <zkasio/transaction.hpp>
 #include <zkasio/testing/fake_ensemble.hpp>
+#include <zkasio/transaction.hpp>
 
 #include <cstdint>
 #include <deque>

@@ -1,9 +1,9 @@
 // How often clients connect to servers that accept and hang up, in the ensemble's time, counted by the servers.
 
 #include "support/catch.hpp"
-#include "testing/steps.hpp"
 #include "support/test_client.hpp"
 #include "support/texts.hpp"
+#include "testing/steps.hpp"
 
 #include <zkasio/client.hpp>
 #include <zkasio/coroutines/result.hpp>

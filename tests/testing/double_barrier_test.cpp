@@ -6,10 +6,10 @@
 #include "testing/steps.hpp"
 
 #include <zkasio/barriers/double_barrier.hpp>
+#include <zkasio/coroutines/timeout.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/path.hpp>
 #include <zkasio/testing/fake_ensemble.hpp>
-#include <zkasio/coroutines/timeout.hpp>
 
 #include <asio/post.hpp>
 #include <asio/steady_timer.hpp>

@@ -110,6 +110,12 @@ std::vector<call> with_large_requests() {
              both.add(mutex(zk, "/l/a", mutex_options().data(large))).add(mutex(zk, "/l/b"));
              const lock_guard guard = co_await both.acquire();
          }},
+        {"multi_mutex, not its first lock",
+         [](client zk) -> asio::awaitable<void> {
+             multi_mutex both(zk);
+             both.add(mutex(zk, "/l/a")).add(slots(zk, "/l/n", 3, slots_options().data(large)));
+             const lock_guard guard = co_await both.acquire();
+         }},
         {"protected create",
          [](client zk) -> asio::awaitable<void> {
              create_options how;

@@ -11,10 +11,14 @@
 #include <zkasio/testing/proxy.hpp>
 #include <zkasio/testing/waits.hpp>
 
+#include <array>
 #include <chrono>
 #include <functional>
 #include <string>
 #include <vector>
+
+#include <fcntl.h>
+#include <unistd.h>
 
 namespace zkasio::test {
 namespace {
@@ -61,6 +65,17 @@ TEST_CASE("testing: a server is paused, killed and started again, and its sessio
         co_await zk.close();
     };
     loop.run(before());
+}
+
+// A connection that a server's process had as well would not end when this process closes it.
+TEST_CASE("testing: a server that is started keeps no descriptor of this process open", "[testing]") {
+    std::array<int, 2> ends{};
+    REQUIRE(::pipe2(ends.data(), O_NONBLOCK) == 0);
+    const testing::server server;
+    ::close(ends[1]);
+    char c = 0;
+    CHECK(::read(ends[0], &c, 1) == 0);
+    ::close(ends[0]);
 }
 
 TEST_CASE("testing: a proxy refuses, silences and cuts", "[testing]") {

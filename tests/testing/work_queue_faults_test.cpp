@@ -356,7 +356,7 @@ TEST_CASE("work_queue: a spent item that another client claims does not delay th
         bool first = true;
         const std::string name = s.ensemble.children("/q/entries").back();
         s.ensemble.on_step([&](std::string_view step) {
-            if (first && step.find("deliver 0: get") != std::string_view::npos) {
+            if (first && step.find("deliver 0: multi_read") != std::string_view::npos) {
                 first = false;
                 s.ensemble.create("/q/taken/" + name);
             }

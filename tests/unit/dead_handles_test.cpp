@@ -61,6 +61,7 @@ TEST_CASE("what the last handle of a client returns may be awaited: the client i
 
 TEST_CASE("operations may be awaited when what they were called on is gone", "[dead]") {
     rig r;
+    r.server.knows_added_watches = true;
     auto body = [&](client zk) -> asio::awaitable<void> {
         co_await zk.connected();
         const auto try_all = [](operations on) -> asio::awaitable<void> {
@@ -93,6 +94,8 @@ TEST_CASE("operations may be awaited when what they were called on is gone", "[d
             co_await when_dead("operations.hpp exists_and_watch", on, [](ops& o) { return o.exists_and_watch("/a"); });
             co_await when_dead("operations.hpp children_and_watch", on,
                                [](ops& o) { return o.children_and_watch("/a"); });
+            co_await when_dead("operations.hpp add_watch", on,
+                               [](ops& o) { return o.add_watch("/a", watch_mode::recursive); });
             co_await when_dead("operations.hpp get_config", on, [](ops& o) { return o.get_config(); });
             co_await when_dead("operations.hpp config_and_watch", on, [](ops& o) { return o.config_and_watch(); });
             co_await when_dead("operations.hpp reconfigure", on, [](ops& o) { return o.reconfigure("4", ""); });
@@ -165,6 +168,13 @@ TEST_CASE("what watches, one-shots and pending requests return may be awaited wh
         r.server.fire(node_event::data_changed, "/a");
         co_await when_dead("watch.hpp changed", std::move(seen.changes), [](watch& w) { return w.changed(); });
         CHECK(r.core->watches() == 0);
+
+        r.server.knows_added_watches = true;
+        watch_stream stream = co_await zk.add_watch("/a", watch_mode::recursive);
+        co_await zk.add_auth("digest", "somebody:secret");  // a reason to look again
+        co_await when_dead("watch_stream.hpp next", std::move(stream), [](watch_stream& w) { return w.next(); });
+        watch_stream other = co_await zk.add_watch("/a", watch_mode::persistent);
+        co_await when_dead("watch_stream.hpp close", std::move(other), [](watch_stream& w) { return w.close(); });
     };
     r.run(body);
 }

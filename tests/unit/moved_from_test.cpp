@@ -84,6 +84,7 @@ asio::awaitable<void> refuses_all(operations o) {
     co_await refuses("get_and_watch", o.get_and_watch("/a"));
     co_await refuses("exists_and_watch", o.exists_and_watch("/a"));
     co_await refuses("children_and_watch", o.children_and_watch("/a"));
+    co_await refuses("add_watch", o.add_watch("/a", watch_mode::persistent));
     co_await refuses("get_config", o.get_config());
     co_await refuses("config_and_watch", o.config_and_watch());
     co_await refuses("reconfigure", o.reconfigure("4", ""));
@@ -96,6 +97,7 @@ asio::awaitable<void> refuses_all(operations o) {
     CHECK(code_thrown_by([&] { tools.start_create("/a", "", create_options()); }) == errc::invalid_argument);
     CHECK(code_thrown_by([&] { tools.start_children("/a"); }) == errc::invalid_argument);
     CHECK(code_thrown_by([&] { tools.start_get("/a"); }) == errc::invalid_argument);
+    CHECK(code_thrown_by([&] { tools.start_gets({"/a"}); }) == errc::invalid_argument);
     CHECK(code_thrown_by([&] { tools.start_exists("/a"); }) == errc::invalid_argument);
     CHECK(code_thrown_by([&] { tools.start_get_and_watch("/a"); }) == errc::invalid_argument);
     CHECK(code_thrown_by([&] { tools.ensure_removed("/a"); }) == errc::invalid_argument);

@@ -1,6 +1,7 @@
 #include "support/catch.hpp"
 #include "support/source_dir.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -96,6 +97,32 @@ TEST_CASE("each file includes from its own room, or from one below") {
     INFO(wrong);
     CHECK(wrong.empty());
     CHECK(includes > 1000);
+}
+
+TEST_CASE("includes beside each other are in order, and lines of the library have at most 120 columns") {
+    const std::regex include(R"(^#include ([<"].*[>"]))");
+    std::string wrong;
+    std::size_t includes = 0;
+    for (const char* folder : {"lib", "tests", "examples"})
+        for (const auto& entry : std::filesystem::recursive_directory_iterator(source_dir() + '/' + folder)) {
+            if (entry.path().extension() != ".hpp" && entry.path().extension() != ".cpp") continue;
+            const std::string file = entry.path().lexically_relative(source_dir()).string();
+            std::ifstream source(entry.path());
+            std::string above;  // empty: this line is not the neighbour of an include
+            std::smatch found;
+            for (std::string line; std::getline(source, line);) {
+                const auto columns = std::count_if(line.begin(), line.end(), [](char c) { return (c & 0xc0) != 0x80; });
+                if (columns > 120 && !file.starts_with("tests/")) wrong += file + " is too wide: " + line + '\n';
+                const bool includes_something = line.starts_with('#') && std::regex_search(line, found, include);
+                const std::string here = includes_something ? found[1].str() : std::string();
+                includes += includes_something;
+                if (includes_something && above > here) wrong += file + ": " + here + " behind " + above + '\n';
+                above = here;
+            }
+        }
+    INFO(wrong);
+    CHECK(wrong.empty());
+    CHECK(includes > 5000);
 }
 
 // A user's wrong Asio is refused by an #error in that header: tests/consumer/wrong-asio.cmake.

@@ -1,7 +1,7 @@
 // Which types of cancellation end which operation: what the table in docs/cancellation.md says.
+#include "unit/handles/task_scope_steps.hpp"
 #include "unit/support/fake_tree.hpp"
 #include "unit/support/rig.hpp"
-#include "unit/handles/task_scope_steps.hpp"
 
 #include <zkasio/locks/mutex.hpp>
 

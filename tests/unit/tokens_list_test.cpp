@@ -78,6 +78,8 @@ void list_sessions(token_list& all) {
     all.compiles<session_hold>("session.hpp run", [](auto& h) { return h.run(nothing); });
     all.compiles<session_loop>("session_loop.hpp stopped", [](auto& l) { return l.stopped(); });
     all.compiles<watch>("watch.hpp changed", [](auto& w) { return w.changed(); });
+    all.compiles<watch_stream>("watch_stream.hpp next", [](auto& w) { return w.next(); });
+    all.compiles<watch_stream>("watch_stream.hpp close", [](auto& w) { return w.close(); });
     all.compiles<one_shot_event>("events.hpp wait", [](auto& e) { return e.wait(); });
     const auto looked = [] { return true; };
     all.compiles<change_event>("events.hpp until", [=](auto& e) { return e.until(looked, "look", "/a"); });
@@ -171,6 +173,8 @@ void list_operations(token_list& all) {
     all.compiles<operations>("operations.hpp exists_and_watch", [](auto& o) { return o.exists_and_watch("/a"); });
     all.compiles<operations>("operations.hpp children_and_watch", [](auto& o) { return o.children_and_watch("/a"); });
     all.compiles<operations>("operations.hpp get_config", [](auto& o) { return o.get_config(); });
+    all.compiles<operations>("operations.hpp add_watch",
+                             [](auto& o) { return o.add_watch("/a", watch_mode::recursive); });
     all.compiles<operations>("operations.hpp config_and_watch", [](auto& o) { return o.config_and_watch(); });
     all.compiles<operations>("operations.hpp reconfigure", [](auto& o) { return o.reconfigure("", ""); });
     all.compiles<toolbox>("toolbox.hpp connected", [](auto& t) { return t.connected("", ""); });

@@ -1,7 +1,7 @@
 // What arrives through each completion token and combinator of Asio, over a client that answers.
+#include "unit/handles/task_scope_steps.hpp"
 #include "unit/support/fake_tree.hpp"
 #include "unit/support/rig.hpp"
-#include "unit/handles/task_scope_steps.hpp"
 
 #include <zkasio/locks/mutex.hpp>
 #include <zkasio/recipe/toolbox.hpp>

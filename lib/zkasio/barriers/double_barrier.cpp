@@ -7,8 +7,6 @@
 #include <zkasio/recipe/reports.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
-#include <asio/error.hpp>
-
 #include <exception>
 #include <memory>
 #include <optional>
@@ -88,21 +86,6 @@ private:
     std::shared_ptr<barrier_member> member_;
 };
 
-// An enter() that has failed leaves nothing behind: which of its requests was under way does not matter.
-[[noreturn]] void rethrow_as_enter(const std::string& path) {
-    try {
-        throw;
-    } catch (const error& e) {
-        if (e.code() == condition::cancelled) throw error(asio::error::operation_aborted, "enter", path);
-        if (e.code() == condition::session_ended || e.code() == errc::not_connected)
-            throw error(e.code(), "enter", path, e.hint());
-        rethrow_as("enter", path);
-    } catch (const std::system_error& e) {
-        if (e.code() != condition::cancelled) throw;
-        throw error(asio::error::operation_aborted, "enter", path);
-    }
-}
-
 barrier_spec spec_of(std::string path, std::size_t members, const double_barrier_options& options) {
     barrier_spec spec;
     spec.path = std::move(path);
@@ -133,7 +116,7 @@ asio::awaitable<barrier_entry> double_barrier::enter_in_session(double_barrier s
             if (inside) co_return barrier_entry(member.take(), self.zk_.keep_open());
         }
     } catch (...) {
-        rethrow_as_enter(path);
+        rethrow_without_trace("enter", path);
     }
 }
 
@@ -148,7 +131,7 @@ asio::awaitable<barrier_entry> double_barrier::enter_as(double_barrier self) {
     } catch (...) {
         failed = std::current_exception();
     }
-    r.code = failure_of(failed).code;
+    r.code = failure_of(failed);
     r.ended = boot_clock::now();
     send_report(self.zk_, std::move(r), self.path_);
     if (failed) std::rethrow_exception(failed);

@@ -4,7 +4,6 @@
 #include <zkasio/error.hpp>
 #include <zkasio/path.hpp>
 #include <zkasio/recipe/errors.hpp>
-#include <zkasio/recipe/events.hpp>
 
 #include <utility>
 
@@ -15,8 +14,8 @@ using namespace cache_detail;
 cache::cache(const client& zk, std::string path, tree_scope scope, common_options options) : path_(std::move(path)) {
     const auto refuse = [this](errc code, std::string_view why) { throw error(code, "cache", path_, why); };
     if (const std::string problem = path_problem(path_); !problem.empty()) refuse(errc::invalid_path, problem);
-    if (options.remembered_changes == 0) refuse(errc::invalid_argument, "it has to remember a change at least");
-    if (options.reads_at_a_time == 0) refuse(errc::invalid_argument, "a read at least has to be under way");
+    if (options.remembered_changes == 0) refuse(errc::invalid_argument, "it has to remember at least one change");
+    if (options.reads_at_a_time == 0) refuse(errc::invalid_argument, "at least one read has to be under way");
     const board_limits most{options.remembered_changes, options.remembered_bytes};
     scope.parse = std::move(options.parser);
     try {

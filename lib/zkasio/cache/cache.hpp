@@ -132,8 +132,9 @@ struct tree_scope;
 /// that grow from a second to five minutes: a node that may be read again is shown about as long after that as it was
 /// denied.
 ///
-/// Each node costs two watches of the server, an ephemeral node costs one. All caches and watches of one client share
-/// the server watches of the same node.
+/// A cache with children costs the server one watch. At servers before ZooKeeper 3.6, and if most changes happen below
+/// the depth limit of a tree_cache, each node costs two watches, an ephemeral node one. All caches and watches of one
+/// client share the server watches of the same node.
 ///
 /// *Lifetime*: move-only. Destroying a cache closes it, in the background (client::idle() waits for that). Until then
 /// the cache keeps the client open, and like a guard it must not outlive the execution context of its client. May be

@@ -162,8 +162,9 @@ asio::awaitable<service_view> listed(client zk, std::string base, std::string na
     roster all(nullptr, nullptr, ejection_policy());
     for (std::size_t begin = 0; begin < nodes.size(); begin += at_a_time) {
         const std::size_t end = std::min(nodes.size(), begin + at_a_time);
-        std::vector<pending_data> asked;
-        for (std::size_t i = begin; i < end; ++i) asked.push_back(toolbox(zk).start_get(join_path(path, nodes[i])));
+        std::vector<std::string> paths;
+        for (std::size_t i = begin; i < end; ++i) paths.push_back(join_path(path, nodes[i]));
+        const std::vector<pending_data> asked = toolbox(zk).start_gets(std::move(paths));
         for (std::size_t i = begin; i < end; ++i) {
             co_await asked[i - begin].answered();
             add(all, nodes[i], asked[i - begin]);

@@ -3,7 +3,6 @@
 #include <zkasio/election/detail/candidacy.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/recipe/errors.hpp>
-#include <zkasio/recipe/events.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/session_loop.hpp>
 

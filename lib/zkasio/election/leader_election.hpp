@@ -123,9 +123,8 @@ public:
     ///
     /// The data are written into the data of the election's directory, and not into the leader's node, see
     /// directory_note: the next candidate watches that node, and a Curator LeaderLatch would never lead after a write
-    /// into it. So every client that may read the directory may read what is proclaimed. candidates(), Curator's
-    /// getLeader() and observers of zkasio 0.2 and older tell the id. (Observers of this version also tell what leaders
-    /// of those versions proclaim.)
+    /// into it. So every client that may read the directory may read what is proclaimed. candidates() and
+    /// Curator's getLeader() tell the id.
     /// *Completes when* the servers have the data.
     /// *Fails with* errc::lock_lost when this leader no longer leads, and nothing is written; errc::lock_released when
     /// it has resigned; zk_errc::no_auth when another client has created the directory, and its ACL does not let this

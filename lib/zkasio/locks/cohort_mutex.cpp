@@ -9,12 +9,10 @@
 #include <zkasio/locks/lock_guard.hpp>
 #include <zkasio/locks/lock_options.hpp>
 #include <zkasio/locks/lockable.hpp>
-#include <zkasio/recipe/errors.hpp>
 #include <zkasio/recipe/events.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
 #include <asio/awaitable.hpp>
-#include <asio/dispatch.hpp>
 
 #include <algorithm>
 #include <functional>
@@ -60,14 +58,8 @@ asio::awaitable<std::shared_ptr<cohort>> find_cohort(client zk, cohort_spec_ptr 
     if (!spec || zk.state() != session_state::connected) co_await toolbox(zk).connected("acquire", path);
     if (auto found = spec->last(); found && !found->over()) co_return found;
     const session on = zk.session_now();
-    const one_shot_event done = toolbox(on).make_one_shot_event();
-    const auto to = std::make_shared<std::shared_ptr<cohort>>();
-    asio::dispatch(on.get_executor(), [on, spec, done, to] {
-        *to = cohort::of(on, spec);
-        done.fire();
-    });
-    co_await errors_as("acquire", path, done.wait());
-    co_return *to;
+    const auto find = [on, spec] { return cohort::of(on, spec); };
+    co_return co_await asked_on_strand(on, "acquire", path, find);
 }
 
 template <class Result>

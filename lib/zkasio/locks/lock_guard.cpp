@@ -5,7 +5,6 @@
 #include <zkasio/coroutines/task_scope.hpp>
 #include <zkasio/locks/detail/revocation_watch.hpp>
 #include <zkasio/locks/lock_claim.hpp>
-#include <zkasio/recipe/errors.hpp>
 #include <zkasio/recipe/events.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/structure_reports.hpp>
@@ -19,104 +18,87 @@
 #include <cassert>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <utility>
 
-namespace zkasio::lock_detail {
+namespace zkasio {
+namespace {
 
-/// Stops a body some time before the lease of its lock ends, unless the lease is renewed before: lock_guard::run() with
-/// a stop margin.
+// Stops a body some time before the lease of its lock ends, unless the lease is renewed before.
 class lease_alarm {
 public:
-    /// @param margin above 0.
-    lease_alarm(std::shared_ptr<lock_claim> claim, std::chrono::nanoseconds margin);
+    // @param margin above 0. @param stop fired when the lease has no more than the margin left.
+    lease_alarm(std::shared_ptr<lock_claim> claim, std::chrono::nanoseconds margin, one_shot_event stop)
+        : state_(std::make_shared<state>(std::move(claim), margin, std::move(stop))) {
+        asio::dispatch(state_->claim->on().get_executor(), [s = state_] { s->look(); });
+    }
     lease_alarm(const lease_alarm&) = delete;
     lease_alarm& operator=(const lease_alarm&) = delete;
-    ~lease_alarm();
+    ~lease_alarm() {
+        try {
+            asio::dispatch(state_->claim->on().get_executor(), [s = state_] {
+                s->over = true;
+                s->timer.cancel();
+            });
+        } catch (...) {
+        }
+    }
 
-    /// Fired when the lease has no more than the margin left.
-    const one_shot_event& stop() const noexcept;
-    /// Whether stop() has been fired. From any thread.
-    bool stopped() const noexcept;
-    /// Reports that the body has ended, which stop() had stopped.
-    void report() const noexcept;
+    // Whether this alarm has fired. From any thread.
+    bool stopped() const noexcept { return state_->stopped.load(std::memory_order_acquire); }
+
+    // Reports that the body has ended, if the alarm has fired.
+    void report() const noexcept {
+        if (!stopped()) return;
+        try {
+            lock_stop_report r;
+            r.path = state_->claim->paths().front();
+            r.token = state_->claim->token();
+            r.margin = state_->margin;
+            r.stopped = state_->stopped_at;
+            r.lease_end = state_->lease_end;
+            r.overran = !state_->claim->held();
+            r.ended = boot_clock::now();
+            toolbox(state_->claim->on()).report(r);
+        } catch (...) {
+        }
+    }
 
 private:
-    struct state;
+    // The timer lives on the strand.
+    struct state : std::enable_shared_from_this<state> {
+        state(std::shared_ptr<lock_claim> c, std::chrono::nanoseconds m, one_shot_event s)
+            : claim(std::move(c)), margin(m), stop(std::move(s)), timer(claim->on().get_executor()) {}
+
+        // A loss of the lock stops the body by itself. The lease may be renewed meanwhile, or, by a reconnect to a
+        // server that grants a shorter session timeout, end earlier: so its end is looked up at short intervals.
+        void look() {
+            if (over || claim->reason() != loss_reason::none) return;
+            const boot_clock::time_point now = boot_clock::now(), due = claim->held_until() - margin;
+            if (now >= due) {
+                stopped_at = now;
+                lease_end = claim->held_until();
+                stopped.store(true, std::memory_order_release);
+                return stop.fire();
+            }
+            timer.expires_after(std::min<boot_clock::duration>(due - now, claim->on().timeout() / 8));
+            timer.async_wait([weak = weak_from_this()](std::error_code cancelled) {
+                if (const auto self = weak.lock(); self && !cancelled) self->look();
+            });
+        }
+
+        const std::shared_ptr<lock_claim> claim;
+        const std::chrono::nanoseconds margin;
+        const one_shot_event stop;
+        asio::steady_timer timer;
+        bool over = false;  // the lease_alarm is destroyed
+        std::atomic<bool> stopped{false};
+        boot_clock::time_point stopped_at{}, lease_end{};  // written before `stopped`
+    };
     std::shared_ptr<state> state_;
 };
 
-// The timer lives on the strand.
-struct lease_alarm::state : std::enable_shared_from_this<state> {
-    state(std::shared_ptr<lock_claim> c, std::chrono::nanoseconds m)
-        : claim(std::move(c)),
-          margin(m),
-          stop(toolbox(claim->on()).make_one_shot_event()),
-          timer(claim->on().get_executor()) {}
-
-    // A loss of the lock stops the body by itself. The lease may be renewed meanwhile, or, by a reconnect to a server
-    // that grants a shorter session timeout, end earlier: so its end is looked up at short intervals.
-    void look() {
-        if (over || claim->reason() != loss_reason::none) return;
-        const boot_clock::time_point now = boot_clock::now(), due = claim->held_until() - margin;
-        if (now >= due) {
-            stopped_at = now;
-            lease_end = claim->held_until();
-            stopped.store(true, std::memory_order_release);
-            return stop.fire();
-        }
-        timer.expires_after(std::min<boot_clock::duration>(due - now, claim->on().timeout() / 8));
-        timer.async_wait([weak = weak_from_this()](std::error_code cancelled) {
-            if (const auto self = weak.lock(); self && !cancelled) self->look();
-        });
-    }
-
-    const std::shared_ptr<lock_claim> claim;
-    const std::chrono::nanoseconds margin;
-    const one_shot_event stop;
-    asio::steady_timer timer;
-    bool over = false;  // the lease_alarm is destroyed
-    std::atomic<bool> stopped{false};
-    boot_clock::time_point stopped_at{}, lease_end{};  // written before `stopped`
-};
-
-lease_alarm::lease_alarm(std::shared_ptr<lock_claim> claim, std::chrono::nanoseconds margin)
-    : state_(std::make_shared<state>(std::move(claim), margin)) {
-    asio::dispatch(state_->claim->on().get_executor(), [s = state_] { s->look(); });
-}
-
-lease_alarm::~lease_alarm() {
-    try {
-        asio::dispatch(state_->claim->on().get_executor(), [s = state_] {
-            s->over = true;
-            s->timer.cancel();
-        });
-    } catch (...) {
-    }
-}
-
-const one_shot_event& lease_alarm::stop() const noexcept { return state_->stop; }
-
-bool lease_alarm::stopped() const noexcept { return state_->stopped.load(std::memory_order_acquire); }
-
-void lease_alarm::report() const noexcept {
-    if (!stopped()) return;
-    try {
-        lock_stop_report r;
-        r.path = state_->claim->paths().front();
-        r.token = state_->claim->token();
-        r.margin = state_->margin;
-        r.stopped = state_->stopped_at;
-        r.lease_end = state_->lease_end;
-        r.overran = !state_->claim->held();
-        r.ended = boot_clock::now();
-        toolbox(state_->claim->on()).report(r);
-    } catch (...) {
-    }
-}
-
-}  // namespace zkasio::lock_detail
-
-namespace zkasio {
+}  // namespace
 
 lock_guard::lock_guard(std::shared_ptr<lock_claim> claim, std::shared_ptr<const void> open)
     : open_(std::move(open)), claim_(std::move(claim)), token_(claim_->token(), claim_->turn()) {}
@@ -208,33 +190,43 @@ asio::awaitable<void> until_longer_than(const claim_ptr& claim, std::chrono::nan
     }
 }
 
-// Under a lock with a stop margin: whether the body has begun, and whether it was stopped, or another one before.
-struct margin_run {
-    bool begun = false, stopped = false;
-    std::exception_ptr thrown;  // by the body; also the cancellation of a body that was stopped
+// What may stop a body before its lock is lost: the end of the lease comes near, or the lock is asked back.
+struct body_stop {
+    std::chrono::nanoseconds margin;
+    std::optional<std::chrono::nanoseconds> grace;
+    bool begun = false, stopped = false;  // with the margin; also stopped: another body was, before this one has begun
+    std::exception_ptr thrown{};          // by the body; also the cancellation of a body that was stopped
 };
 
-// Runs the body until it has ended, or is stopped before the end of the lease and has ended.
-asio::awaitable<void> run_with_margin(const claim_ptr& claim, const plain_body& body, std::chrono::nanoseconds margin,
-                                      margin_run& run, std::string_view operation) {
-    co_await until_longer_than(claim, margin);
-    const loss_reason lost = claim->reason();
-    if (lost == loss_reason::released) refuse_released(operation, claim);
-    if (is_loss(lost)) co_return;
-    run.begun = claim->margin_begins();
-    run.stopped = !run.begun;
-    if (run.stopped) co_return;
-    const lock_detail::lease_alarm alarm(claim, margin);
+// Runs the body until it has ended, or is stopped and has ended.
+asio::awaitable<void> run_until_stopped(const claim_ptr& claim, const plain_body& body, body_stop& run,
+                                        std::string_view operation) {
+    const one_shot_event stop = toolbox(claim->on()).make_one_shot_event();
+    std::optional<lease_alarm> alarm;
+    std::optional<lock_detail::revocation_watch> requests;  // a grace that has begun goes on while the body waits
+    if (run.grace) requests.emplace(claim).stop_after(*run.grace, stop);
+    if (run.margin > std::chrono::nanoseconds::zero()) {
+        co_await until_longer_than(claim, run.margin);
+        const loss_reason lost = claim->reason();
+        if (lost == loss_reason::released) refuse_released(operation, claim);
+        if (is_loss(lost)) co_return;
+        run.begun = claim->margin_begins();
+        run.stopped = !run.begun;
+        if (run.stopped) co_return;
+        alarm.emplace(claim, run.margin, stop);
+    }
     plain_body noted = lock_detail::noting(body, run.thrown);
     bool finished = false;
     std::exception_ptr failed;
     try {
-        finished = co_await alarm.stop().run_until(noted);
+        finished = co_await stop.run_until(noted);
     } catch (...) {
         failed = std::current_exception();
     }
-    alarm.report();
-    run.stopped = !finished && alarm.stopped();
+    if (alarm) alarm->report();
+    run.stopped = !finished && alarm && alarm->stopped();
+    if (!finished && requests && requests->stopped())
+        throw_with_body_failure(error(errc::revoked, operation, claim->paths().front()), failed ? failed : run.thrown);
     if (failed) std::rethrow_exception(failed);
 }
 
@@ -334,18 +326,19 @@ std::function<asio::awaitable<void>()> lock_detail::noting(const std::function<a
 }
 
 asio::awaitable<void> lock_detail::run_under(claim_ptr claim, bool released, plain_body body,
-                                             std::chrono::nanoseconds margin, std::string operation) {
+                                             std::chrono::nanoseconds margin, std::string operation,
+                                             std::optional<std::chrono::nanoseconds> grace) {
     // The guard may have been released since run() was called.
     if (released || claim->reason() == loss_reason::released) refuse_released(operation, claim);
     if (!body) throw error(errc::invalid_argument, operation, claim->paths().front(), "the body is empty");
     check_margin(claim, margin, operation);
-    margin_run run;
-    if (margin > std::chrono::nanoseconds::zero())
-        body = [&, inner = std::move(body)] { return run_with_margin(claim, inner, margin, run, operation); };
-    asio::any_io_executor on;
+    body_stop run{margin, grace};
+    if (margin > std::chrono::nanoseconds::zero() || grace)
+        body = [&, inner = std::move(body)] { return run_until_stopped(claim, inner, run, operation); };
+    asio::any_io_executor executor;
     std::function<asio::awaitable<void>()> known = [&]() -> asio::awaitable<void> {
-        on = co_await asio::this_coro::executor;
-        claim->body_begins(on);
+        executor = co_await asio::this_coro::executor;
+        claim->body_begins(executor);
         if (!is_loss(claim->hold().reason())) co_await body();
     };
     std::exception_ptr failed;
@@ -359,7 +352,7 @@ asio::awaitable<void> lock_detail::run_under(claim_ptr claim, bool released, pla
     loss_reason why = claim->hold().reason();
     if (run.stopped && !is_loss(why)) why = loss_reason::lease_ended;
     if (run.begun) claim->margin_ends(run.stopped);
-    if (on) claim->body_ends(on);
+    if (executor) claim->body_ends(executor);
     if (is_loss(why))
         throw_with_body_failure(error(errc::lock_lost, operation, lost_path(claim), to_string(why)),
                                 failed ? failed : run.thrown);

@@ -172,10 +172,12 @@ ZKASIO_EXPORT void require_held(const std::shared_ptr<lock_claim>& claim, bool r
 /// Throws errc::lock_lost or errc::lock_released if that is why the transaction failed with `e`; held() is then false.
 ZKASIO_EXPORT void throw_if_lost(const std::shared_ptr<lock_claim>& claim, const error& e, std::string_view operation);
 
-/// Implements lock_guard::run(). @param operation for messages.
+/// Implements lock_guard::run(). @param operation for messages. @param grace the body is stopped so long after another
+/// client has asked for the lock; nothing: it is not.
 ZKASIO_EXPORT asio::awaitable<void> run_under(std::shared_ptr<lock_claim> claim, bool released,
                                               std::function<asio::awaitable<void>()> body,
-                                              std::chrono::nanoseconds stop_margin, std::string operation);
+                                              std::chrono::nanoseconds stop_margin, std::string operation,
+                                              std::optional<std::chrono::nanoseconds> grace = std::nullopt);
 
 /// Runs `body`, and notes in `thrown` what it has thrown: a cancellation by a stop reaches nobody otherwise. Both have
 /// to outlive what is returned.

@@ -1,11 +1,10 @@
 #include <zkasio/locks/lockable.hpp>
 
-#include <zkasio/locks/detail/acquire.hpp>
+#include <zkasio/coroutines/timeout.hpp>
+#include <zkasio/recipe/events.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
 namespace zkasio {
-
-using namespace lock_detail;
 
 namespace {
 
@@ -20,6 +19,54 @@ asio::awaitable<std::optional<lock_guard>> survive_expiry(client zk, std::string
         }
         co_await toolbox(zk).connected("acquire", path);
     }
+}
+
+// The guard of an attempt that never ends without one.
+asio::awaitable<lock_guard> require_guard(asio::awaitable<std::optional<lock_guard>> attempt) {
+    std::optional<lock_guard> guard = co_await std::move(attempt);
+    if (!guard)
+        throw error(
+            errc::invalid_argument, "acquire", {},
+            "this kind of lock (lockable::attempts) has ended an attempt without a guard, although it was to wait");
+    co_return std::move(*guard);
+}
+
+// Runs `attempt`, which waits, and cancels it at the limit. If the limit has passed already, runs an attempt that does
+// not wait.
+// @param limit nothing: it was negative, which is refused.
+// @param single runs instead of `attempt` if the limit has passed already; does not go on in another session.
+asio::awaitable<std::optional<lock_guard>> acquire_within(client zk, std::string operation, std::string path,
+                                                          std::optional<boot_clock::time_point> limit,
+                                                          lock_attempt attempt, lock_attempt single) {
+    if (!limit) throw error(errc::invalid_argument, operation, path, "a time limit is not negative");
+    if (*limit <= boot_clock::now()) {
+        const session_state now = zk.state();
+        if (now == session_state::connecting || now == session_state::suspended) {
+            co_await yield_turn();
+            throw error(errc::not_connected, operation, path,
+                        "there is no connection to " + zk.options().servers() + ", and no time to wait for one");
+        }
+        const lock_attempt& now_or_never = single ? single : attempt;
+        co_return co_await now_or_never(if_contended::give_up);
+    }
+    std::optional<lock_guard> guard;
+    bool had_connection = false;
+    std::string why = "no connection to " + zk.options().servers() + " within the time limit";
+    std::function<asio::awaitable<void>()> body = [&]() -> asio::awaitable<void> {
+        try {
+            co_await toolbox(zk).connected(operation, path);
+        } catch (const error& e) {
+            if (!e.hint().empty()) why = e.hint();
+            throw;
+        }
+        had_connection = true;
+        guard = co_await attempt(if_contended::wait);
+    };
+    co_await run_with_deadline(*limit, std::move(body));
+    // A very short limit may pass before connected() has returned, even with a connection: so the state is asked, too.
+    if (!guard && !had_connection && zk.state() != session_state::connected)
+        throw error(errc::not_connected, operation, path, why);
+    co_return guard;
 }
 
 }  // namespace
@@ -39,7 +86,8 @@ asio::awaitable<lock_guard> lockable::wait_for_lock(acquire_options how) const {
     return require_guard(attempts(std::move(how))(if_contended::wait));
 }
 
-asio::awaitable<lock_guard> lockable::acquire_over_sessions(acquire_options how) const {
+asio::awaitable<lock_guard> lockable::acquire(acquire_options how) const {
+    if (!how.survives_expiry()) return wait_for_lock(std::move(how));
     return require_guard(attempts_over_sessions(std::move(how))(if_contended::wait));
 }
 
@@ -75,13 +123,16 @@ asio::awaitable<std::optional<lock_guard>> lockable::try_acquire(acquire_options
 
 asio::awaitable<std::optional<lock_guard>> lockable::try_acquire_for(any_duration limit,
                                                                      acquire_options how) const {
-    return acquire_within(zk_, "try_acquire_for", path_, time_limit::after(limit),
+    const std::chrono::nanoseconds time = limit;
+    std::optional<boot_clock::time_point> end;
+    if (time >= time.zero()) end = boot_clock::after(time);
+    return acquire_within(zk_, "try_acquire_for", path_, end,
                           attempts_over_sessions(how), how.survives_expiry() ? attempts(how) : nullptr);
 }
 
 asio::awaitable<std::optional<lock_guard>> lockable::try_acquire_until(boot_clock::time_point limit,
                                                                        acquire_options how) const {
-    return acquire_within(zk_, "try_acquire_until", path_, time_limit::at(limit),
+    return acquire_within(zk_, "try_acquire_until", path_, limit,
                           attempts_over_sessions(how), how.survives_expiry() ? attempts(how) : nullptr);
 }
 

@@ -46,9 +46,7 @@ public:
     /// acquire_options::survive_expiry(); errc::invalid_argument for an acquire_options::owner() where the kind of lock
     /// has no owners; and the errors that the kind of lock names.
     /// *Cancellation*: leaves no node and no watch behind, and no other contender waits for the cancelled one.
-    asio::awaitable<lock_guard> acquire(acquire_options how = acquire_options()) const {
-        return how.survives_expiry() ? acquire_over_sessions(std::move(how)) : wait_for_lock(std::move(how));
-    }
+    asio::awaitable<lock_guard> acquire(acquire_options how = acquire_options()) const;
 
     /// As acquire(), but returns nothing instead of waiting for another contender. Like acquire(), it waits for a
     /// connection; try_acquire_for() with a duration of 0 does not. When it has returned nothing, the nodes that it had
@@ -100,8 +98,8 @@ protected:
     /// *Lifetime*: the function does not refer to this object, and its coroutine does not refer to the function.
     virtual lock_attempt attempts(acquire_options how) const = 0;
 
-    /// Implements acquire(): by default runs one of attempts(), which waits. Override it where one coroutine less does
-    /// the same: each coroutine costs memory for every waiter.
+    /// One attempt that waits, by default one of attempts(). Override it where one coroutine less does the same: each
+    /// coroutine costs memory for every waiter.
     virtual asio::awaitable<lock_guard> wait_for_lock(acquire_options how) const;
 
     const client& on() const noexcept { return zk_; }
@@ -109,7 +107,6 @@ protected:
 
 private:
     friend class multi_mutex;  // asks its members for their client
-    asio::awaitable<lock_guard> acquire_over_sessions(acquire_options how) const;
     asio::awaitable<lock_guard> acquire_for_body(const with_lock_options& how) const;
     lock_attempt attempts_over_sessions(acquire_options how) const;
 

@@ -130,6 +130,11 @@ private:
     try_function try_;
 };
 
+// For locks without a node of each acquire's own.
+void refuse_data(const acquire_options& how, const std::string& path, std::string_view why) {
+    if (how.data()) throw error(errc::invalid_argument, "acquire", path, why);
+}
+
 }  // namespace
 
 multi_mutex& multi_mutex::insert(member m) {

@@ -4,7 +4,6 @@
 #include <zkasio/locks/detail/revocation_watch.hpp>
 #include <zkasio/locks/directory_note.hpp>
 #include <zkasio/path.hpp>
-#include <zkasio/recipe/errors.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
 #include <algorithm>

@@ -3,6 +3,7 @@
 #include <zkasio/locks/detail/acquire.hpp>
 #include <zkasio/locks/detail/contenders.hpp>
 #include <zkasio/locks/detail/guards_in_the_way.hpp>
+#include <zkasio/locks/detail/lock_reports.hpp>
 #include <zkasio/locks/detail/lock_spec.hpp>
 #include <zkasio/locks/detail/nodes_claim.hpp>
 #include <zkasio/path.hpp>
@@ -333,7 +334,7 @@ asio::awaitable<std::vector<lock_guard>> acquire_guards(client zk, std::string p
         try {
             nodes = co_await acquire_permits(zk, path, max, options, n, if_contended::wait, how, on);
         } catch (...) {
-            rethrow_as_acquire(path);
+            rethrow_without_trace("acquire", path);
         }
         std::vector<lock_guard> guards;
         for (owned_node& node : *nodes) {

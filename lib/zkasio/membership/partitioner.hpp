@@ -103,10 +103,9 @@ public:
     /// time.
     ///
     /// @param name published in this member's node. While the members' names differ, or some publish none (kazoo's
-    /// members, and those of zkasio 0.2), all use assign_in_turn(): so a fleet can be given another assignment one
-    /// member after another. assign_by_rendezvous() and assign_in_turn() have the names "rendezvous" and "in turn". A
-    /// function without a name is always used, whatever the other members do. Throws errc::invalid_argument for a name
-    /// of more than 256 bytes.
+    /// members), all use assign_in_turn(): so a fleet can be given another assignment one member after another.
+    /// assign_by_rendezvous() and assign_in_turn() have the names "rendezvous" and "in turn". A function without a name
+    /// is always used, whatever the other members do. Throws errc::invalid_argument for a name of more than 256 bytes.
     partitioner_options& assignment(partition_assignment f, std::string name = {});
     /// The ACL of all nodes (client_options::default_acl()). It must let the other members read the nodes.
     partitioner_options& acl(zkasio::acl a) { acl_ = std::move(a); return *this; }
@@ -173,7 +172,7 @@ ZKASIO_EXPORT asio::awaitable<void> run_partitioner(partition_body body, client 
 ///     no member has stood for the partition's lock for settle(), the stand-in takes the partition, with a warning, and
 ///     keeps it until the members change. This costs one watch and one read for each partition of each list, for as
 ///     long as the lists differ. While this is so, shares need not be equal, and a member may wait for a partition that
-///     another one owns. Nobody stands in for members of kazoo and of zkasio 0.2, which publish nothing.
+///     another one owns. Nobody stands in for members of kazoo, which publish nothing.
 ///
 /// The nodes are those of kazoo's SetPartitioner, and both can share work: `<path>/party` is a ShallowParty, and
 /// `<path>/locks/<partition>` a Lock.

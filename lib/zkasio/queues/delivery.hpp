@@ -2,8 +2,8 @@
 
 #include <zkasio/asio_version.hpp>
 #include <zkasio/clock.hpp>
-#include <zkasio/export.hpp>
 #include <zkasio/coroutines/kept_body.hpp>
+#include <zkasio/export.hpp>
 #include <zkasio/locks/lock_guard.hpp>
 #include <zkasio/loss_reason.hpp>
 #include <zkasio/transaction.hpp>

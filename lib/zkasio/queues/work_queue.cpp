@@ -6,7 +6,6 @@
 #include <zkasio/queues/detail/queue_spec.hpp>
 #include <zkasio/queues/detail/queue_state.hpp>
 #include <zkasio/recipe/errors.hpp>
-#include <zkasio/recipe/events.hpp>
 #include <zkasio/recipe/reports.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 

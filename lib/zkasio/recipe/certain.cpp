@@ -26,27 +26,33 @@ asio::awaitable<void> detail::run_until_certain(std::function<asio::awaitable<vo
 
 namespace {
 
-// Looks for the node after all requests that were sent before.
+// Also if it may not be read.
 asio::awaitable<bool> is_there(session on, std::string path) {
     try {
-        co_await on.sync(path);
-        const std::optional<node_stat> found = co_await on.exists(path);
+        const std::optional<node_stat> found = co_await newest_stat(on, path);
         co_return found.has_value();
     } catch (const error& e) {
         if (e.code() != zk_errc::no_auth) throw;
     }
-    co_return true;  // a node that may not be read
+    co_return true;
 }
 
 }  // namespace
 
-asio::awaitable<void> ensure_created(session on, std::string path, bytes data, create_options how) {
+asio::awaitable<void> ensure_created(session on, std::string path, bytes data, create_options how,
+                                     std::string must_exist) {
     bool maybe_created = false;
     std::optional<error> hung_up;
     auto create = [&]() -> asio::awaitable<void> {
+        transaction steps;
+        if (!must_exist.empty()) steps.check(must_exist).create(path, data, how);
         try {
-            co_await on.create_unless_exists(path, data, how);
+            if (steps.empty())
+                co_await on.create_unless_exists(path, data, how);
+            else
+                co_await on.multi(std::move(steps));
         } catch (const error& e) {
+            if (e.code() == zk_errc::node_exists) co_return;
             maybe_created = maybe_created || e.outcome_unknown();
             throw;
         }
@@ -60,7 +66,11 @@ asio::awaitable<void> ensure_created(session on, std::string path, bytes data, c
         }
         if (!hung_up) co_return;
         const bool exists = co_await is_there(on, path);
-        if (exists) co_return;
+        if (exists) {
+            // Beside another node it is this request's own; otherwise it may be anybody's.
+            if (!must_exist.empty()) toolbox(on).was_applied(path);
+            co_return;
+        }
         maybe_created = false;
         throw hung_up->not_applied();
     } catch (const error& e) {
@@ -69,6 +79,19 @@ asio::awaitable<void> ensure_created(session on, std::string path, bytes data, c
     } catch (const std::system_error& e) {  // thrown by a pause that was cancelled
         throw error(e.code(), "create_unless_exists", path, {}, maybe_created);
     }
+}
+
+asio::awaitable<std::optional<node_stat>> newest_stat(session on, std::string path) {
+    auto look = [&]() -> asio::awaitable<std::optional<node_stat>> {
+        co_await on.sync(path);  // a server that lags behind still shows what is gone, and not yet what is new
+        co_return co_await on.exists(path);
+    };
+    try {
+        co_return co_await retry_until_certain(toolbox(on).make_back_off(), look);
+    } catch (const error& e) {
+        if (e.code() != zk_errc::no_node) throw;
+    }
+    co_return std::nullopt;
 }
 
 asio::awaitable<std::vector<std::string>> children_if_any(operations on, std::string path) {

@@ -47,8 +47,10 @@ asio::awaitable<detail::body_value<Operation>> retry_until_certain(back_off paus
 /// error::outcome_unknown() tells whether one of the attempts may have created the node.
 /// *Cancellation*: see error::outcome_unknown().
 /// @param on patient, see session::patient().
+/// @param must_exist the path of another node, without which none is created: then it fails with zk_errc::no_node.
 ZKASIO_EXPORT asio::awaitable<void> ensure_created(session on, std::string path, bytes data = bytes(),
-                                                   create_options how = create_options());
+                                                   create_options how = create_options(),
+                                                   std::string must_exist = std::string());
 
 /// `std::optional<node_data> found = co_await if_exists(zk.get("/a"))`: a read of a node that need not exist. For
 /// writers of recipes.
@@ -67,6 +69,13 @@ asio::awaitable<std::optional<Result>> if_exists(asio::awaitable<Result> read) {
     }
     co_return std::move(found);
 }
+
+/// The stat of the node, as of all writes that were finished before the call; nothing if there is none, or no parent.
+/// For writers of recipes.
+/// @param on patient, if the look is to outlast lost connections.
+/// *Completes when* the answer is certain. *Fails with* errors that are not condition::retryable.
+/// *Cancellation*: fails.
+ZKASIO_EXPORT asio::awaitable<std::optional<node_stat>> newest_stat(session on, std::string path);
 
 /// The names of the children, unsorted; none if there is no node. For writers of recipes.
 /// *Fails with* the other errors of operations::children().

@@ -2,6 +2,8 @@
 
 #include <zkasio/error.hpp>
 
+#include <asio/error.hpp>
+
 #include <system_error>
 
 namespace zkasio {
@@ -55,6 +57,20 @@ void rethrow_with_write_of_body(std::string_view operation, std::string_view pat
     } catch (const std::system_error& e) {  // cancelled between two steps
         if (e.code() != condition::cancelled) throw;
         throw error(e.code(), operation, path, why, true);
+    }
+}
+
+void rethrow_without_trace(std::string_view operation, std::string_view path) {
+    try {
+        throw;
+    } catch (const error& e) {
+        if (e.code() == condition::cancelled) throw error(asio::error::operation_aborted, operation, path);
+        if (e.code() == condition::session_ended || (e.code() == condition::retryable && !e.hung_up()))
+            throw error(e.code(), operation, path, e.hint());
+        rethrow_as(operation, path);
+    } catch (const std::system_error& e) {
+        if (e.code() != condition::cancelled) throw;
+        throw error(asio::error::operation_aborted, operation, path);
     }
 }
 

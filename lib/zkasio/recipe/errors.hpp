@@ -53,6 +53,12 @@ asio::awaitable<T> errors_as(std::string operation, std::string path, asio::awai
 /// exception of a body. For writers of recipes.
 [[noreturn]] ZKASIO_EXPORT void rethrow_with_write_of_body(std::string_view operation, std::string_view path);
 
+/// In a catch block of an `operation` on `path` that has failed, and leaves nothing behind: throws the same error under
+/// the name of the operation. If it was cancelled, or ended by the session or the connection, the request that was
+/// under way does not matter: its path, and error::outcome_unknown(), are not told (but for error::hung_up()). For
+/// writers of recipes.
+[[noreturn]] ZKASIO_EXPORT void rethrow_without_trace(std::string_view operation, std::string_view path);
+
 /// In a catch block around a request that changes nothing for the caller, such as the create of a node: throws the same
 /// error without outcome_unknown(), so that the caller's write can be made in the next session.
 [[noreturn]] ZKASIO_EXPORT void rethrow_as_not_written();

@@ -40,8 +40,8 @@ asio::awaitable<bool> one_shot_event::run_body(std::function<asio::awaitable<voi
     if (!body) throw error(errc::invalid_argument, "run_until", {}, "the body is empty");
     const auto stopped = std::make_shared<std::atomic<bool>>(false);
     detail::arm_function arm = [core, state, stopped](const std::shared_ptr<detail::body_run>& run) {
-        return detail::stop_when(core, state, run, [stopped](const detail::reply& r) {
-            if (r.code) return false;
+        return detail::stop_when(core, state, run, [stopped](std::error_code code) {
+            if (code) return false;
             stopped->store(true);
             return true;
         });

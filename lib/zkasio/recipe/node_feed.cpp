@@ -1,10 +1,8 @@
 #include <zkasio/recipe/node_feed.hpp>
 
 #include <zkasio/detail/client/await.hpp>
-#include <zkasio/detail/handles/access.hpp>
 #include <zkasio/detail/handles/results.hpp>
 #include <zkasio/detail/requests/node_feeds.hpp>
-#include <zkasio/detail/requests/validate.hpp>
 
 #include <utility>
 

@@ -4,6 +4,9 @@
 #include <zkasio/detail/handles/access.hpp>
 #include <zkasio/detail/handles/results.hpp>
 
+#include <type_traits>
+#include <utility>
+
 namespace zkasio {
 
 using namespace detail;
@@ -31,21 +34,6 @@ void pending::then(std::function<void()> f) const {
     core->waits().then(kept_->answered, std::move(f));  // called at once if the request was refused at once
 }
 
-namespace {
-
-template <class Result, class Pending>
-asio::awaitable<Result> result_of(Pending self) {
-    co_await self.answered();
-    co_return self.get();
-}
-
-}  // namespace
-
-asio::awaitable<created> pending_create::result() const { return result_of<created>(*this); }
-asio::awaitable<node_children> pending_children::result() const { return result_of<node_children>(*this); }
-asio::awaitable<node_data> pending_data::result() const { return result_of<node_data>(*this); }
-asio::awaitable<void> pending_removal::result() const { return result_of<void>(*this); }
-
 reply& pending::answer() const {
     there(core_, operation_, path_);
     if (!kept_->answered.done)
@@ -60,52 +48,88 @@ reply& pending::good() const {
     return r;
 }
 
-created pending_create::get() const { return take_created(reply(good())); }
-// Copies: another handle may read the same answer.
-node_children pending_children::get() const { return take_children(reply(good())); }
-node_data pending_data::get() const { return take_data(reply(good())); }
-
-bool pending_create::withdraw() const {
+bool pending::withdraw() const {
     const auto core = core_;  // withdraw() may destroy this
     const auto asked = kept_;
     return core && core->requests().withdraw(asked);
 }
 
-pending_watched::pending_watched(core_ptr core, std::shared_ptr<detail::kept_reply> kept_reply,
-                                 std::shared_ptr<watch_state> watch, std::string_view operation, std::string path)
+namespace {
+
+template <class Result, class Pending>
+asio::awaitable<Result> result_of(Pending self) {
+    co_await self.answered();
+    co_return self.get();
+}
+
+// Copies what it needs, unless it may move it.
+template <class Result, class Reply>
+Result taken_from(Reply&& r) {
+    Result result;
+    result.stat = r.stat;
+    if constexpr (std::is_same_v<Result, created>)
+        result.path = std::forward<Reply>(r).path;
+    else if constexpr (std::is_same_v<Result, node_children>)
+        result.names = std::forward<Reply>(r).children;
+    else
+        result.data = std::forward<Reply>(r).data;
+    return result;
+}
+
+}  // namespace
+
+template <class Result>
+asio::awaitable<Result> pending_result<Result>::result() const {
+    return result_of<Result>(*this);
+}
+
+template <class Result>
+Result pending_result<Result>::get() const {
+    return taken_from<Result>(good());  // a copy: another handle may read the same answer
+}
+
+template <>
+void pending_removal::get() const {
+    const reply& r = answer();
+    throw_if_failed(r, operation_, r.path.empty() ? path_ : r.path);
+}
+
+template <class Result>
+bool pending_result<Result>::found() const
+    requires std::is_void_v<Result>
+{
+    return answer().found;
+}
+
+// In a shared library they are as visible as their arguments: so these are ZKASIO_EXPORT.
+template class pending_result<created>;
+template class pending_result<node_children>;
+template class pending_result<node_data>;
+template class pending_result<void>;
+
+template <class Result>
+pending_watched<Result>::pending_watched(core_ptr core, std::shared_ptr<detail::kept_reply> kept_reply,
+                                         std::shared_ptr<watch_state> watch, std::string_view operation,
+                                         std::string path)
     : pending(std::move(core), std::move(kept_reply), operation, std::move(path)), watch_(std::move(watch)) {}
 
-pending_watched::~pending_watched() {
+template <class Result>
+pending_watched<Result>::~pending_watched() {
     if (!watch_) return;
     on_strand(core_, [core = core_, kept_reply = kept_, watch = std::move(watch_)] {
         core->waits().then(kept_reply->answered, [core, watch] { core->requests().leave_watch(watch); });
     });
 }
 
-watch pending_watched::take_watch() {
+template <class Result>
+watched<Result> pending_watched<Result>::get() {
+    reply& answer = good();
     if (!watch_) throw error(errc::invalid_argument, operation_, path_, "its answer was taken already");
-    return access::make<watch>(core_, std::exchange(watch_, nullptr));
+    watch changes = access::make<watch>(core_, std::exchange(watch_, nullptr));
+    return watched<Result>{taken_from<Result>(std::move(answer)), std::move(changes)};
 }
 
-watched<node_data> pending_watched_data::get() {
-    reply& answer = good();
-    watch changes = take_watch();
-    return watched<node_data>{take_data(std::move(answer)), std::move(changes)};
-}
-
-watched<node_children> pending_watched_children::get() {
-    reply& answer = good();
-    watch changes = take_watch();
-    return watched<node_children>{take_children(std::move(answer)), std::move(changes)};
-}
-
-void pending_removal::get() const {
-    const reply& r = answer();
-    throw_if_failed(r, operation_, r.path.empty() ? path_ : r.path);
-}
-
-bool pending_removal::found() const {
-    return answer().found;
-}
+template class pending_watched<node_data>;
+template class pending_watched<node_children>;
 
 }  // namespace zkasio

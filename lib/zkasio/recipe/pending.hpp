@@ -11,7 +11,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
+#include <type_traits>
 
 namespace zkasio {
 
@@ -37,6 +37,11 @@ public:
     /// logged.
     void then(std::function<void()> f) const;
 
+    /// Withdraws a request that was not sent yet: the request ends with asio::error::operation_aborted, and is without
+    /// effect. To be called on the client's strand. False: the request was sent, is answered, is a removal, or was
+    /// started with others (toolbox::start_gets()).
+    bool withdraw() const;
+
 protected:
     friend struct detail::access;
     pending(std::shared_ptr<detail::core> core, std::shared_ptr<detail::kept_reply> kept_reply,
@@ -53,96 +58,53 @@ private:
     static asio::awaitable<void> until_answered(pending self);
 };
 
-class ZKASIO_EXPORT pending_create : public pending {
+/// A started request with a result: as that of operations::create(), children() or get(); nothing of a removal, whose
+/// result() completes when the node is certain to be gone.
+template <class Result>
+class ZKASIO_EXPORT pending_result : public pending {
 public:
-    /// As operations::create().
-    asio::awaitable<created> result() const;
-    /// The result of an answered request, without waiting.
-    created get() const;
-
-    /// Withdraws a request that was not sent yet: the request ends with asio::error::operation_aborted, and no node is
-    /// created. To be called on the client's strand. False: the request was sent, or is answered.
-    bool withdraw() const;
+    asio::awaitable<Result> result() const;
+    /// The result of an answered request, without waiting. As result(), returns a copy, and may be called again.
+    Result get() const;
+    /// After success: whether the node was there. False: another client has removed the node, or this request has
+    /// removed it on a connection that was lost before the answer came.
+    bool found() const
+        requires std::is_void_v<Result>;
 
 private:
     friend struct detail::access;
     using pending::pending;
 };
 
-class ZKASIO_EXPORT pending_children : public pending {
-public:
-    /// result(): as operations::children(). get(): the same for an answered request, without waiting. Both return
-    /// copies, and may be called again.
-    asio::awaitable<node_children> result() const;
-    node_children get() const;
-
-private:
-    friend struct detail::access;
-    using pending::pending;
-};
-
-class ZKASIO_EXPORT pending_data : public pending {
-public:
-    /// result(): as operations::get(). get(): the same for an answered request, without waiting. Both return copies,
-    /// and may be called again.
-    asio::awaitable<node_data> result() const;
-    node_data get() const;
-
-private:
-    friend struct detail::access;
-    using pending::pending;
-};
+using pending_create = pending_result<created>;
+using pending_children = pending_result<node_children>;
+using pending_data = pending_result<node_data>;
+using pending_removal = pending_result<void>;
+template <>
+void pending_result<void>::get() const;
 
 /// A read that also sets a watch.
+template <class Result>
 class ZKASIO_EXPORT pending_watched : public pending {
 public:
     pending_watched(pending_watched&&) noexcept = default;
     pending_watched& operator=(pending_watched&&) = delete;
+    /// Removes the watch when the request is answered, unless get() has returned the watch.
+    ~pending_watched();
 
-protected:
+    /// As operations::get_and_watch() or children_and_watch(), once it is answered. A second call fails with
+    /// errc::invalid_argument.
+    watched<Result> get();
+
+private:
     friend struct detail::access;
     pending_watched(std::shared_ptr<detail::core> core, std::shared_ptr<detail::kept_reply> kept_reply,
                     std::shared_ptr<detail::watch_state> watch, std::string_view operation, std::string path);
-    /// Removes the watch when the request is answered, unless take_watch() has returned the watch.
-    ~pending_watched();
-    /// Throws errc::invalid_argument the second time.
-    watch take_watch();
 
     std::shared_ptr<detail::watch_state> watch_;
 };
 
-class ZKASIO_EXPORT pending_watched_data : public pending_watched {
-public:
-    /// As operations::get_and_watch(), once it is answered. A second call fails with errc::invalid_argument.
-    watched<node_data> get();
-
-private:
-    friend struct detail::access;
-    using pending_watched::pending_watched;
-};
-
-class ZKASIO_EXPORT pending_watched_children : public pending_watched {
-public:
-    /// As operations::children_and_watch(), once it is answered. A second call fails with errc::invalid_argument.
-    watched<node_children> get();
-
-private:
-    friend struct detail::access;
-    using pending_watched::pending_watched;
-};
-
-class ZKASIO_EXPORT pending_removal : public pending {
-public:
-    /// *Completes when* the node is certain to be gone.
-    asio::awaitable<void> result() const;
-    void get() const;
-    /// After success: whether the node was there. False: another client has removed the node, or this request has
-    /// removed it on a connection that was lost before the answer came.
-    bool found() const;
-
-private:
-    friend struct detail::access;
-    using pending::pending;
-};
+using pending_watched_data = pending_watched<node_data>;
+using pending_watched_children = pending_watched<node_children>;
 
 }  // namespace zkasio

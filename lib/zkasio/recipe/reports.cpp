@@ -4,29 +4,40 @@
 #include <zkasio/detail/handles/access.hpp>
 #include <zkasio/error.hpp>
 
-#include <new>
 #include <utility>
 
 namespace zkasio {
 
-failure failure_of(const std::exception_ptr& failed) noexcept {
+std::error_code failure_of(const std::exception_ptr& failed) noexcept {
     if (!failed) return {};
     try {
         std::rethrow_exception(failed);
-    } catch (const error& e) {
-        return {e.code(), e.outcome_unknown()};
     } catch (const std::system_error& e) {
-        return {e.code(), false};
+        return e.code();
     } catch (...) {
-        return {std::make_error_code(std::errc::operation_canceled), false};
+        return std::make_error_code(std::errc::operation_canceled);
     }
 }
 
+namespace {
+
+// Of the commit itself: what a body has thrown may have other writes nested.
+bool may_be_applied(const std::exception_ptr& failed) noexcept {
+    try {
+        if (failed) std::rethrow_exception(failed);
+    } catch (const error& e) {
+        return e.outcome_unknown();
+    } catch (...) {
+    }
+    return false;
+}
+
+}  // namespace
+
 void report_commit(const operations& on, commit_report r, const std::string& path,
                    const std::exception_ptr& failed) noexcept {
-    const failure why = failure_of(failed);
-    r.code = why.code;
-    r.outcome_unknown = why.outcome_unknown;
+    r.code = failure_of(failed);
+    r.outcome_unknown = may_be_applied(failed);
     r.ended = boot_clock::now();
     send_report(on, std::move(r), path);
 }

@@ -31,13 +31,9 @@ void send_report(const operations& on, Report r, const std::string& path) noexce
     tools.report(r);
 }
 
-/// How an operation has failed, for its report.
-struct failure {
-    std::error_code code;  ///< none: it has not failed
-    bool outcome_unknown = false;
-};
-/// @param failed null: no failure. An exception without a code becomes std::errc::operation_canceled.
-ZKASIO_EXPORT failure failure_of(const std::exception_ptr& failed) noexcept;
+/// The code of a failure, for its report; none for null. An exception without a code becomes
+/// std::errc::operation_canceled.
+ZKASIO_EXPORT std::error_code failure_of(const std::exception_ptr& failed) noexcept;
 
 /// The report of a commit that begins now.
 inline commit_report begin_commit(commit_kind kind) noexcept {

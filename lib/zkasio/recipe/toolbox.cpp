@@ -11,6 +11,12 @@
 #include <zkasio/recipe/detail/orphans.hpp>
 
 #include <asio/dispatch.hpp>
+#include <asio/post.hpp>
+
+#include <cstddef>
+#include <iterator>
+#include <type_traits>
+#include <utility>
 
 namespace zkasio {
 
@@ -29,18 +35,115 @@ pending_data toolbox::start_get(std::string path) const {
     command c = impl::prepared(on_, get_request{path});
     return access::make<pending_data>(on_.core_, impl::start(on_, std::move(c)), "get", std::move(path));
 }
+
+namespace {
+
+using kept_replies = std::vector<kept_reply_ptr>;
+
+bool is_lost(const reply& r) noexcept { return r.code == zk_errc::connection_loss; }
+
+// In a later turn, in which it is known that the connection is lost. A server that does not know the request of a batch
+// hangs up behind its answer: the first attempt may be lost with it.
+void ask_again(const core_ptr& on, command get, kept_reply_ptr to, int attempts) {
+    asio::post(on->strand(), [on, get = std::move(get), to = std::move(to), attempts] {
+        const auto asked = std::make_shared<kept_reply>();
+        on->requests().submit(command(get), asked, request_table::repeat::never);
+        on->waits().then(asked->answered, [&c = *on, &r = asked->reply, get, to, attempts] {
+            if (is_lost(r) && attempts > 1) return ask_again(c.shared_from_this(), get, to, attempts - 1);
+            // Lost first, on another session: a request of no certain session can be sent again.
+            if (r.code == errc::session_expired && !get.pinned) r.code = zk_errc::connection_loss;
+            to->reply = std::move(r);
+            c.waits().fire(answer_of(to));
+        });
+    });
+}
+
+// The answer to all reads, or the reason why there is none, is that of each.
+void distribute(core& on, const reply& r, const kept_replies& to) {
+    for (std::size_t i = 0; i < to.size(); ++i) {
+        reply& one = to[i]->reply;
+        one.code = r.code;
+        one.sent = r.sent;
+        if (!r.code && i < r.results.size()) {
+            one.code = r.results[i].code;
+            one.data = r.results[i].data;
+            one.stat = r.results[i].stat.value_or(node_stat());
+        } else if (r.code) {
+            one.data = r.data;  // the hint of the error
+        }
+        on.waits().fire(answer_of(to[i]));
+    }
+}
+
+void ask_together(core& on, std::vector<command> gets, kept_replies to) {
+    multi_read_request all;
+    for (const command& c : gets) all.reads.emplace_back(std::get<get_request>(*c.what));
+    command together(std::move(all));
+    together.pinned = gets.front().pinned;
+    together.patient = gets.front().patient;
+    const auto batch = std::make_shared<kept_reply>();
+    on.requests().submit(std::move(together), batch, request_table::repeat::never);
+    on.waits().then(batch->answered, [&on, &r = batch->reply, gets = std::move(gets), to = std::move(to)]() mutable {
+        if (r.code != zk_errc::unimplemented && !is_lost(r)) return distribute(on, r, to);
+        for (std::size_t i = 0; i < gets.size(); ++i) ask_again(on.shared_from_this(), std::move(gets[i]), to[i], 2);
+    });
+}
+
+// As many at a time as make a request of moderate size, and an answer that no client refuses, if all nodes are large.
+void ask_in_batches(core& on, std::vector<command> gets, kept_replies to) {
+    constexpr std::size_t fewest = 3, most = 32, most_bytes = 64 * 1024;
+    const auto front = [](auto& from, std::size_t n) {
+        using vector = std::remove_reference_t<decltype(from)>;
+        const auto end = from.begin() + static_cast<std::ptrdiff_t>(n);
+        vector taken(std::make_move_iterator(from.begin()), std::make_move_iterator(end));
+        from.erase(from.begin(), end);
+        return taken;
+    };
+    while (!gets.empty()) {
+        std::size_t n = 0;
+        for (std::size_t bytes = 0; n < gets.size() && n < most; ++n) {
+            bytes += path_of(*gets[n].what).size() + on.chroot_length();
+            if (n > 0 && bytes > most_bytes) break;
+        }
+        std::vector<command> some = front(gets, n);
+        kept_replies their = front(to, n);
+        const bool together = n >= fewest && !on.options().reads_only();
+        if (together) ask_together(on, std::move(some), std::move(their));
+        for (std::size_t i = 0; !together && i < n; ++i)
+            on.requests().submit(std::move(some[i]), their[i], request_table::repeat::never);
+    }
+}
+
+}  // namespace
+
+std::vector<pending_data> toolbox::start_gets(std::vector<std::string> paths) const {
+    std::vector<pending_data> all;
+    std::vector<command> gets;
+    kept_replies to;
+    for (std::string& path : paths) {
+        gets.push_back(impl::prepared(on_, get_request{path}));
+        to.push_back(std::make_shared<kept_reply>());
+        all.push_back(access::make<pending_data>(on_.core_, to.back(), "get", std::move(path)));
+    }
+    if (!all.empty())
+        on_strand(on_.core_, [core = on_.core_, gets = std::move(gets), to = std::move(to)]() mutable {
+            ask_in_batches(*core, std::move(gets), std::move(to));
+        });
+    return all;
+}
+
 pending_data toolbox::start_exists(std::string path) const {
     command c = impl::prepared(on_, exists_request{path});
     return access::make<pending_data>(on_.core_, impl::start(on_, std::move(c)), "exists", std::move(path));
 }
 pending_watched_data toolbox::start_get_and_watch(std::string path) const {
     command c = impl::prepared(on_, get_request{path, true});
-    const watch_ptr w = c.watch = watch_by(c.what);
+    const watch_ptr w = c.watch = watch_by(*c.what);
     return access::make<pending_watched_data>(on_.core_, impl::start(on_, std::move(c)), w, "get", std::move(path));
 }
 pending_watched_children toolbox::start_children_and_watch(std::string path) const {
     command c = impl::prepared(on_, children_request{path, true});
-    const watch_ptr w = c.watch = watch_by(c.what);
+    const watch_ptr w = c.watch = watch_by(*c.what);
     return access::make<pending_watched_children>(on_.core_, impl::start(on_, std::move(c)), w, "children",
                                                   std::move(path));
 }
@@ -148,15 +251,11 @@ std::shared_ptr<session_local> toolbox::local(const std::string& key,
                                               const std::function<std::shared_ptr<session_local>()>& make) const {
     there(on_.core_, "local");
     if (!on_.session_) throw error(errc::invalid_argument, "local", {}, "a client has no session of its own");
-    auto& locals = on_.session_->locals;
+    const auto& locals = on_.session_->locals;
     if (const auto it = locals.find(key); it != locals.end())
         if (auto found = it->second.lock()) return found;
-    if (locals.size() > 2 * on_.session_->locals_swept + 16) {
-        std::erase_if(locals, [](const auto& p) { return p.second.expired(); });
-        on_.session_->locals_swept = locals.size();
-    }
     auto made = make();  // may call local() for another key, which changes `locals`
-    locals.insert_or_assign(key, made);
+    on_.session_->add_local(key, made);
     return made;
 }
 

@@ -6,6 +6,7 @@
 #include <zkasio/create_options.hpp>
 #include <zkasio/export.hpp>
 #include <zkasio/operations.hpp>
+#include <zkasio/recipe/errors.hpp>
 #include <zkasio/recipe/events.hpp>
 #include <zkasio/recipe/node_feed.hpp>
 #include <zkasio/recipe/pending.hpp>
@@ -14,6 +15,7 @@
 #include <zkasio/transaction.hpp>
 
 #include <asio/awaitable.hpp>
+#include <asio/dispatch.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -22,6 +24,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -64,6 +67,10 @@ public:
                                 node_use use = node_use::held) const;
     pending_children start_children(std::string path) const;
     pending_data start_get(std::string path) const;
+    /// As start_get() for each path, for up to some hundred nodes: 32 nodes are one request, operations::multi_read().
+    /// One or two nodes, and nodes of servers that do not know such a request (before ZooKeeper 3.6) or lose the
+    /// connection at it, are asked for one by one.
+    std::vector<pending_data> start_gets(std::vector<std::string> paths) const;
     /// The stat of the node, without its data. Servers from 3.8.4 and 3.9.2 on ask for the permission to read the node,
     /// older ones for none. A node that does not exist is an error: zk_errc::no_node.
     pending_data start_exists(std::string path) const;
@@ -205,5 +212,21 @@ private:
 
     operations on_;
 };
+
+/// Runs `ask()`, a function, on the client's strand, and completes with what it returns. `ask` is named, or has no
+/// captures that would have to be destroyed, where the call is awaited at once: see coroutine_safety.hpp.
+/// *Fails with* errc::client_closed and errc::forked, under the name of `operation` and `path`.
+template <class Ask>
+asio::awaitable<std::invoke_result_t<Ask&>> asked_on_strand(session on, std::string operation, std::string path,
+                                                            Ask ask) {
+    const auto answer = std::make_shared<std::optional<std::invoke_result_t<Ask&>>>();
+    const one_shot_event done = toolbox(on).make_one_shot_event();
+    asio::dispatch(on.get_executor(), [ask = std::move(ask), answer, done]() mutable {
+        answer->emplace(ask());
+        done.fire();
+    });
+    co_await errors_as(std::move(operation), std::move(path), done.wait());
+    co_return std::move(**answer);
+}
 
 }  // namespace zkasio

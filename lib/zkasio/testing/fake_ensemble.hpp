@@ -244,6 +244,9 @@ public:
     /// Servers before 3.6 do not know operations::multi_read() and its neighbours: they answer with
     /// zk_errc::unimplemented, and hang up.
     void know_multi_read(bool yes);
+    /// Servers up to 3.8 have one watch of a client at a path (ZOOKEEPER-4466): an added watch and the watch of a read
+    /// replace each other. By default they stand beside each other, as from 3.9 on.
+    void watches_replace_each_other(bool yes);
 
     // -------------------------------------------------------------------------------------------------- nodes
     // The nodes as the leader has them. Changes made here happen at once, without a client. Paths are whole, with the

@@ -1,10 +1,8 @@
 #include <zkasio/testing/waits.hpp>
 
 #include <zkasio/clock.hpp>
-#include <zkasio/coroutines/result.hpp>
 #include <zkasio/coroutines/timeout.hpp>
 #include <zkasio/error.hpp>
-#include <zkasio/operations.hpp>
 #include <zkasio/printable.hpp>
 #include <zkasio/recipe/certain.hpp>
 

@@ -12,7 +12,6 @@
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <system_error>

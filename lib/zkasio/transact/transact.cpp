@@ -97,7 +97,7 @@ asio::awaitable<seen_node> get_node(unit_ptr u, std::string path) {
 
 asio::awaitable<std::vector<seen_node>> get_nodes(unit_ptr u, std::vector<std::string> paths) {
     running_unit(u, "get_all", {});
-    for (const std::string& path : paths) u->read_ahead(path);
+    u->read_ahead(paths);
     std::vector<seen_node> all;
     for (const std::string& path : paths) {
         seen_node found = co_await get_node(u, path);
@@ -306,7 +306,7 @@ private:
         const auto state = std::make_shared<unit_state>(on, orphans_);
         std::optional<pending_data> queue;
         if (!how_.promote_to().empty() && !has_turn()) queue.emplace(toolbox(on).start_exists(how_.promote_to()));
-        for (const std::string& path : read_before_) state->read_ahead(path);
+        state->read_ahead(read_before_);
         run_end end;
         try {
             unit u(state);

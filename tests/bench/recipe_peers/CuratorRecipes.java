@@ -1,6 +1,8 @@
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
@@ -33,7 +35,15 @@ public final class CuratorRecipes {
     private DistributedQueue<String> consuming;
     private ConcurrentLinkedQueue<String> consumed;
 
-    private CuratorRecipes(CuratorFramework zk) { this.zk = zk; }
+    private final String servers;
+    private final int timeoutMs;
+    private final List<CuratorCache> fleet = new ArrayList<>();
+
+    private CuratorRecipes(CuratorFramework zk, String servers, int timeoutMs) {
+        this.zk = zk;
+        this.servers = servers;
+        this.timeoutMs = timeoutMs;
+    }
 
     private static double now() { return System.nanoTime() * 1e-9; }
 
@@ -96,6 +106,34 @@ public final class CuratorRecipes {
         double took = now() - began;
         cache = all;
         say("cached " + took + " " + all.size() + " " + (used() - before));
+    }
+
+    private static CuratorFramework connect(String servers, int timeoutMs) throws Exception {
+        CuratorFramework zk = CuratorFrameworkFactory.builder()
+                .connectString(servers).sessionTimeoutMs(timeoutMs).connectionTimeoutMs(10000)
+                .retryPolicy(new ExponentialBackoffRetry(100, 5)).build();
+        zk.start();
+        if (!zk.blockUntilConnected(30, TimeUnit.SECONDS)) throw new IllegalStateException("no connection");
+        return zk;
+    }
+
+    private void makeFleet(String path, int n) throws Exception {
+        double began = now();
+        CountDownLatch ready = new CountDownLatch(n);
+        for (int i = 0; i < n; ++i) {
+            CuratorCache one = CuratorCache.build(connect(servers, timeoutMs), path);
+            one.listenable().addListener(CuratorCacheListener.builder().forInitialized(ready::countDown).build());
+            fleet.add(one);
+            one.start();
+        }
+        ready.await();
+        say("fleet " + (now() - began));
+    }
+
+    private void untilFleetShows(String path) throws Exception {
+        for (CuratorCache one : fleet)
+            while (!one.get(path).isPresent()) Thread.sleep(5);
+        say("current " + now());
     }
 
     // As its documentation advises under contention: with a lock after some tries in vain.
@@ -166,6 +204,8 @@ public final class CuratorRecipes {
             case "consume": consume(w[1], w[2], Integer.parseInt(w[3])); return;
             case "stop": stop(); return;
             case "cache": treeCache(w[1]); return;
+            case "fleet": makeFleet(w[1], Integer.parseInt(w[2])); return;
+            case "current": untilFleetShows(w[1]); return;
             case "curatorcache": curatorCache(w[1]); return;
             default: throw new IllegalArgumentException("no command " + w[0]);
         }
@@ -173,12 +213,8 @@ public final class CuratorRecipes {
 
     public static void main(String[] args) {
         try {
-            CuratorFramework zk = CuratorFrameworkFactory.builder()
-                    .connectString(args[0]).sessionTimeoutMs(Integer.parseInt(args[1])).connectionTimeoutMs(10000)
-                    .retryPolicy(new ExponentialBackoffRetry(100, 5)).build();
-            zk.start();
-            if (!zk.blockUntilConnected(30, TimeUnit.SECONDS)) throw new IllegalStateException("no connection");
-            CuratorRecipes recipes = new CuratorRecipes(zk);
+            CuratorFramework zk = connect(args[0], Integer.parseInt(args[1]));
+            CuratorRecipes recipes = new CuratorRecipes(zk, args[0], Integer.parseInt(args[1]));
             say("ready");
             BufferedReader in = new BufferedReader(new InputStreamReader(System.in));
             for (String line; (line = in.readLine()) != null;) recipes.run(line.split(" "));

@@ -137,6 +137,9 @@ def main():
             say("resigned", began)
         elif command == "cache":
             cache = tree_cache(zk, words[0])
+        elif command == "observe":
+            zk.ChildrenWatch(words[0], lambda names: None)
+            say("observing")
         elif command == "add":
             add(zk, words[0], int(words[1]), int(words[2]))
         elif command == "fill":

@@ -6,8 +6,8 @@
 #include "support/surroundings.hpp"
 #include "support/test_server.hpp"
 
-#include <zkasio/detail/handles/access.hpp>
 #include <zkasio/detail/client/core.hpp>
+#include <zkasio/detail/handles/access.hpp>
 #include <zkasio/testing/fake_ensemble.hpp>
 
 #include <cstdint>

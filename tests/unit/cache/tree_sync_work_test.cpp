@@ -1,7 +1,7 @@
 // What it costs to hear of one node among very many.
 
-#include "unit/support/counting_new.hpp"
 #include "unit/cache/tree_following.hpp"
+#include "unit/support/counting_new.hpp"
 
 #include <algorithm>
 #include <cstddef>

@@ -1,7 +1,7 @@
 #include "support/texts.hpp"
+#include "unit/membership/parts_bench.hpp"
 #include "unit/support/error_of.hpp"
 #include "unit/support/fake_server.hpp"
-#include "unit/membership/parts_bench.hpp"
 
 #include <chrono>
 #include <string>

@@ -37,6 +37,16 @@ private:
         r.stat.czxid = r.stat.mzxid = 1;
         const std::string path(path_of(q));
         if (std::holds_alternative<children_request>(q) && path == "/base/orders") r.children = names;
+        if (const auto* const several = std::get_if<multi_read_request>(&q)) {
+            for (const read_op& op : several->reads) {
+                reply one = answer(std::get<get_request>(op));
+                multi_result& told = r.results.emplace_back();
+                told.code = one.code;
+                told.data = std::move(one.data);
+                told.stat = one.stat;
+            }
+            return r;
+        }
         if (!std::holds_alternative<get_request>(q)) return r;
         const std::string name = path.substr(path.rfind('/') + 1);
         if (const auto found = refused.find(name); found != refused.end()) return refusal(found->second);
@@ -75,13 +85,13 @@ TEST_CASE("registry: a listing asks for some instances at a time") {
         co_await zk.connected();
         const auto serve = r.server.answer;
         r.server.answer = [&](const request& q) -> std::optional<reply> {
-            if (std::holds_alternative<get_request>(q)) return std::nullopt;
+            if (std::holds_alternative<multi_read_request>(q)) return std::nullopt;
             return serve(q);
         };
         running listing(r.loop.executor(), listed(registry(zk, "/base")));
-        co_await r.server.until([&] { return r.server.requests.size() > 100; });
+        co_await r.server.until([&] { return r.server.requests.size() > 5; });
         for (int i = 0; i < 5; ++i) co_await next_turns(r.server);
-        CHECK(r.server.requests.size() == 1 + 256);
+        CHECK(r.server.requests.size() == 1 + 256 / 32);
         listing.cancel();
         co_await listing.end();
         r.server.reply_to_all();

@@ -1,5 +1,5 @@
-#include "unit/support/error_of.hpp"
 #include "unit/locks/granted_lock.hpp"
+#include "unit/support/error_of.hpp"
 #include "unit/support/rig.hpp"
 
 #include <zkasio/coroutines/timeout.hpp>

@@ -1,6 +1,6 @@
 // What is cancelled within a() || b() and a() && b(), where Asio throws multiple_exceptions, counts as cancelled.
-#include "unit/support/rig.hpp"
 #include "unit/handles/task_scope_steps.hpp"
+#include "unit/support/rig.hpp"
 
 #include <zkasio/coroutines/result.hpp>
 #include <zkasio/coroutines/timeout.hpp>

@@ -1,6 +1,6 @@
+#include "unit/handles/task_scope_steps.hpp"
 #include "unit/support/fake_tree.hpp"
 #include "unit/support/rig.hpp"
-#include "unit/handles/task_scope_steps.hpp"
 
 #include <zkasio/coroutines/result.hpp>
 

@@ -1,8 +1,8 @@
 // What becomes of a body: moved in or referred to, never copied, and what it returns is returned.
-#include "unit/support/error_of.hpp"
-#include "unit/locks/granted_lock.hpp"
-#include "unit/support/rig.hpp"
 #include "unit/handles/task_scope_steps.hpp"
+#include "unit/locks/granted_lock.hpp"
+#include "unit/support/error_of.hpp"
+#include "unit/support/rig.hpp"
 
 #include <zkasio/coroutines/timeout.hpp>
 #include <zkasio/locks/with_lock.hpp>
@@ -99,7 +99,6 @@ asio::awaitable<void> keeps_bodies(const char* what, Run run) {
     };
     co_await expect_message(run(fails), "mine");
 }
-
 
 asio::awaitable<int> seven_unless_cancelled() {
     co_await forever();

@@ -1,6 +1,6 @@
 // session_loop: stop(), close(), destruction, whatever it is doing; what waits for its end, and what does not.
-#include "unit/support/error_of.hpp"
 #include "unit/handles/loop_bench.hpp"
+#include "unit/support/error_of.hpp"
 
 #include <zkasio/recipe/toolbox.hpp>
 

@@ -1,8 +1,8 @@
 // run_in_each_session(): when a body is begun, and what makes it begin again. How it is stopped:
 // session_loop_end_test.cpp
 #include "support/lock_checks.hpp"
-#include "unit/support/error_of.hpp"
 #include "unit/handles/loop_bench.hpp"
+#include "unit/support/error_of.hpp"
 
 #include <stdexcept>
 

@@ -1,6 +1,6 @@
 // Task scopes on loops of all kinds: thread pools, strands, loops that are destroyed; and what ten thousand tasks cost.
-#include "unit/support/counting_new.hpp"
 #include "unit/handles/task_scope_steps.hpp"
+#include "unit/support/counting_new.hpp"
 
 #include <asio/bind_cancellation_slot.hpp>
 #include <asio/detached.hpp>

@@ -1,7 +1,7 @@
 // Task scopes within each other, within locks, and cancelled from within.
+#include "unit/handles/task_scope_steps.hpp"
 #include "unit/locks/granted_lock.hpp"
 #include "unit/support/rig.hpp"
-#include "unit/handles/task_scope_steps.hpp"
 
 #include <zkasio/coroutines/timeout.hpp>
 #include <zkasio/locks/with_lock.hpp>

@@ -1,5 +1,5 @@
-#include "unit/support/rig.hpp"
 #include "unit/handles/task_scope_steps.hpp"
+#include "unit/support/rig.hpp"
 
 #include <zkasio/coroutines/result.hpp>
 #include <zkasio/coroutines/timeout.hpp>

@@ -1,7 +1,7 @@
 // Locks over a scripted server: connections that are cut, and sessions that end, while a lock changes hands.
 
-#include "unit/support/fake_tree.hpp"
 #include "unit/locks/lock_steps.hpp"
+#include "unit/support/fake_tree.hpp"
 #include "unit/support/rig.hpp"
 
 #include <zkasio/locks/mutex.hpp>

@@ -1,7 +1,7 @@
 // Locks over a scripted server: servers that refuse, for a while or for good.
 
-#include "unit/support/fake_tree.hpp"
 #include "unit/locks/lock_steps.hpp"
+#include "unit/support/fake_tree.hpp"
 #include "unit/support/rig.hpp"
 
 #include <zkasio/locks/detail/queue/queue_order.hpp>

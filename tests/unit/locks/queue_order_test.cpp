@@ -1,5 +1,5 @@
-#include "unit/support/error_of.hpp"
 #include "unit/locks/order_nodes.hpp"
+#include "unit/support/error_of.hpp"
 
 #include <zkasio/locks/detail/queue/lock_queue.hpp>
 

@@ -63,8 +63,7 @@ TEST_CASE("requests: one that has ended keeps nothing alive", "[requests]") {
 namespace {
 
 void ask(parts_bench& b, request what, const reply& a) {
-    command c;
-    c.what = std::move(what);
+    command c(std::move(what));
     outcome ended;
     const op_id id = b.requests.next_id();
     b.requests.submit(id, std::move(c), ended.to());
@@ -159,8 +158,7 @@ TEST_CASE("requests: one at which the servers may hang up is sent while no other
     const request what[] = {create_of(10), set_of(10), set_of(1000), create_of(10), set_of(1000)};
     std::vector<op_id> ids;
     for (std::size_t i = 0; i < 5; ++i) {
-        command c;
-        c.what = what[i];
+        command c(what[i]);
         ids.push_back(b.requests.next_id());
         b.requests.submit(ids.back(), std::move(c), ends[i].to());
     }
@@ -260,8 +258,7 @@ TEST_CASE("requests: an event that tells of a removal wakes those that wait for 
     create_request what;
     what.path = path;
     what.mode = create_mode::ephemeral;
-    command c;
-    c.what = std::move(what);
+    command c(std::move(what));
     outcome ended;
     b.requests.submit(1, std::move(c), ended.to());
     b.requests.flush();
@@ -288,8 +285,7 @@ TEST_CASE("requests: room is searched for at the servers only while there is a c
     create_request what;
     what.path = "/" + std::string(80, 'n');
     what.mode = create_mode::ephemeral;
-    command c;
-    c.what = std::move(what);
+    command c(std::move(what));
     outcome ended;
     b.requests.submit(1, std::move(c), ended.to());
     CHECK(ended.code() == errc::too_many_ephemerals);
@@ -305,8 +301,7 @@ TEST_CASE("requests: room that is made while those that wait are told is told, t
         create_request what;
         what.path = std::move(of);
         what.mode = create_mode::ephemeral;
-        command c;
-        c.what = std::move(what);
+        command c(std::move(what));
         return c;
     };
     outcome made, unsent;

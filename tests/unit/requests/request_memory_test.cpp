@@ -1,6 +1,6 @@
 // What a request costs in memory once there have been some: nothing of ours.
-#include "unit/support/counting_new.hpp"
 #include "unit/membership/parts_bench.hpp"
+#include "unit/support/counting_new.hpp"
 
 using namespace zkasio;
 using namespace zkasio::detail;
@@ -44,8 +44,7 @@ public:
 
 private:
     static command getting() {
-        command c;
-        c.what = get_request{"/a", false};
+        command c(get_request{"/a", false});
         return c;
     }
     request_receiver to() {
@@ -81,8 +80,7 @@ TEST_CASE("requests: those that were cancelled while there was no connection tak
             int* answers;
         };
         const op_id id = b.requests.next_id();
-        command c;
-        c.what = get_request{"/a", false};
+        command c(get_request{"/a", false});
         b.requests.submit(id, std::move(c), request_receiver(target{&answers}));
         return id;
     };

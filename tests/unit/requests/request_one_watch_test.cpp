@@ -49,8 +49,9 @@ struct bench : parts_bench {
         feed_ptr state = std::make_shared<feed_state>();
         texts take() const { return std::exchange(heard->told, {}); }
     };
-    feed add(std::string root = "/r", bool by_one = true) {
+    feed add(std::string root = "/r", bool by_one = true, bool recursive = true) {
         feed f{std::make_shared<listener>(by_one)};
+        f.state->wants_recursive = recursive;
         f.state->root = std::move(root);
         f.state->listener = f.heard;
         f.state->wants_one_watch = by_one;
@@ -221,8 +222,7 @@ TEST_CASE("one watch: who waits for children of its node, when it is set, has a 
     b.requests.feeds_connected();
     const watch_ptr children = watch_by(children_request{"/r", true});
     outcome o;
-    command c;
-    c.what = children_request{"/r", true};
+    command c(children_request{"/r", true});
     c.watch = children;
     b.requests.submit(b.requests.next_id(), std::move(c), o.to());
     b.turns();
@@ -265,6 +265,78 @@ TEST_CASE("one watch: it goes with the last one who waits at its node, also if t
     CHECK(b.take_sent().empty());
     b.answer(read, refusal(zk_errc::no_node));
     b.take_one<remove_added_watch_request>();
+}
+
+TEST_CASE("one watch: for a feed of the node alone, it is not recursive, and tells who waits for children",
+          "[requests][feed]") {
+    bench b;
+    b.requests.feeds_connected();
+    const bench::feed f = b.add("/r", true, false);
+    const auto [id, asked] = b.take_one<add_watch_request>();
+    CHECK_FALSE(asked.recursive);
+    b.answer(id);
+    CHECK(f.take() == texts{"connected, one watch"});
+    const watch_ptr children = watch_by(children_request{"/r", true});
+    outcome o;
+    command c;
+    c.what = children_request{"/r", true};
+    c.watch = children;
+    b.requests.submit(b.requests.next_id(), std::move(c), o.to());
+    b.turns();
+    const auto [read, sent] = b.take_one<children_request>();
+    CHECK_FALSE(sent.watch);  // before 3.9, it would take the place
+    b.answer(read);
+    b.requests.added_watch_event(node_event::created, "/r/a");  // told by a recursive watch elsewhere
+    CHECK(f.take().empty());
+    b.requests.added_watch_event(node_event::children_changed, "/r");
+    CHECK(f.take() == texts{"/r has other children"});
+    CHECK(children->fired->done);
+    b.requests.remove_feed(*f.state);
+    b.turns();
+    CHECK(b.take_one<remove_added_watch_request>().second.path == "/r");
+}
+
+TEST_CASE("one watch: it becomes recursive when a feed comes that wants all below", "[requests][feed]") {
+    bench b;
+    b.requests.feeds_connected();
+    const bench::feed narrow = b.add("/r", true, false);
+    const op_id first = b.take_one<add_watch_request>().first;
+    const bool first_is_answered = GENERATE(true, false);
+    if (first_is_answered) b.answer(first);
+    narrow.take();
+    const bench::feed wide = b.add();
+    const auto [second, asked] = b.take_one<add_watch_request>();
+    CHECK(asked.recursive);
+    const bench::feed third = b.add();
+    CHECK(b.take_sent().empty());
+    SECTION("it stands") {
+        if (!first_is_answered) {
+            b.answer(first);
+            CHECK(narrow.take().empty());  // the last answer decides
+        }
+        CHECK(wide.take().empty());
+        b.answer(second);
+        CHECK(wide.take() == texts{"connected, one watch"});
+        CHECK(third.take() == texts{"connected, one watch"});
+        // Something may have been missed while the one took the place of the other.
+        CHECK(narrow.take() == (first_is_answered ? texts{"/r has other children"} : texts{"connected, one watch"}));
+        b.requests.added_watch_event(node_event::created, "/r/a");
+        CHECK(narrow.take() == texts{"/r has other children"});
+        b.requests.added_watch_event(node_event::data_changed, "/r/a");
+        b.requests.added_watch_event(node_event::created, "/r/a/b");
+        b.requests.added_watch_event(node_event::children_changed, "/r");  // by the watch of a read
+        CHECK(narrow.take().empty());
+        b.requests.added_watch_event(node_event::data_changed, "/r");
+        CHECK(narrow.take() == texts{"/r has changed"});
+    }
+    SECTION("all leave before the answer: it is removed after it") {
+        for (const bench::feed* f : {&narrow, &wide, &third}) b.requests.remove_feed(*f->state);
+        b.turns();
+        if (!first_is_answered) b.answer(first);
+        CHECK(b.take_sent().empty());
+        b.answer(second);
+        b.take_one<remove_added_watch_request>();
+    }
 }
 
 TEST_CASE("one watch: a batch is bounded by its paths, and has few listings", "[requests][feed]") {
@@ -351,8 +423,7 @@ TEST_CASE("one watch: whoever waits at its very node sets no other one, and is t
     SECTION("of children: they have a watch of their own") {
         outcome q;
         const watch_ptr children = watch_by(children_request{"/r", true});
-        command c;
-        c.what = children_request{"/r", true};
+        command c(children_request{"/r", true});
         c.watch = children;
         b.requests.submit(b.requests.next_id(), std::move(c), q.to());
         b.turns();

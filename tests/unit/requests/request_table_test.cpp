@@ -210,7 +210,7 @@ TEST_CASE("requests: without a connection they end when their time is over, and 
     parts_bench b(client_options("10.0.0.1").connection_timeout(std::chrono::milliseconds(10)));
     outcome a, connected;
     b.requests.submit(b.requests.next_id(), getting("/a"), a.to());
-    b.requests.wait_connected(b.requests.next_id(), connected.to());
+    b.requests.submit(b.requests.next_id(), command(), connected.to());
     bool internal = false;
     b.requests.submit(getting("/own"), [&](reply&&) { internal = true; });
     const auto due = b.requests.due(boot_clock::now());
@@ -229,7 +229,7 @@ TEST_CASE("requests: the end of a session ends them, but not those who only wait
     parts_bench b;
     outcome a, connected;
     b.requests.submit(1, getting("/a"), a.to());
-    b.requests.wait_connected(2, connected.to());
+    b.requests.submit(2, command(), connected.to());
     const auto over = b.requests.of_this_session(true);
     CHECK(over == std::vector<op_id>{1});
     b.requests.end(over, errc::session_expired);

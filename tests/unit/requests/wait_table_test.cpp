@@ -20,7 +20,7 @@ using codes = std::vector<std::error_code>;
 class collector {
 public:
     explicit collector(codes& all) : all_(&all) {}
-    void deliver(reply&& r) noexcept { all_->push_back(r.code); }
+    void deliver(wait_end&& end) noexcept { all_->push_back(end.code); }
 
 private:
     codes* all_;

@@ -251,7 +251,7 @@ private:
             case 1: c.what = exists_request{path, true}; break;
             default: c.what = children_request{path, true}; break;
         }
-        c.watch = w.watch = watch_by(c.what);
+        c.watch = w.watch = watch_by(*c.what);
         w.id = bench_.requests.next_id();
         bench_.requests.submit(w.id, std::move(c), w.read->to());
     }

@@ -103,7 +103,7 @@ public:
             server_.happened();
             return {};
         }
-        if (std::holds_alternative<add_watch_request>(r)) {  // as a server before 3.6, but for hanging up
+        if (std::holds_alternative<add_watch_request>(r) && !server_.knows_added_watches) {  // as a server before 3.6, but for hanging up
             outstanding_.emplace_back(id, r);
             reply refused;
             refused.code = zk_errc::unimplemented;

@@ -65,6 +65,7 @@ public:
     bool can_send_goodbye = true;
     std::chrono::milliseconds session_timeout{10'000};
     bool answers_own_reads = true;
+    bool knows_added_watches = false;  // otherwise refuses them, as a server before 3.6
     std::error_code own_reads_give;  ///< and others that see whether the root exists
     std::chrono::milliseconds delay{0};  ///< of each answer, in steps of `tick`
     boot_clock::time_point quiet_until{};  ///< nothing arrives before

@@ -28,16 +28,14 @@ struct outcome final {
 };
 
 inline command getting(std::string path, watch_ptr w = nullptr) {
-    command c;
-    c.what = get_request{path, w != nullptr};
+    command c(get_request{path, w != nullptr});
     if (w) w->path = std::move(path);
     c.watch = std::move(w);
     return c;
 }
 
 inline command removing(std::string path) {
-    command c;
-    c.what = remove_request{std::move(path), any_version};
+    command c(remove_request{std::move(path), any_version});
     return c;
 }
 

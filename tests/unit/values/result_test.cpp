@@ -1,5 +1,5 @@
-#include "unit/support/error_of.hpp"
 #include "unit/handles/task_scope_steps.hpp"
+#include "unit/support/error_of.hpp"
 
 #include <zkasio/coroutines/result.hpp>
 

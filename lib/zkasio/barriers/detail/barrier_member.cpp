@@ -124,23 +124,12 @@ asio::awaitable<bool> barrier_member::create_own() {
 asio::awaitable<bool> barrier_member::create_ready() {
     create_options how;
     how.acl(spec_.entries);
-    transaction steps;
-    steps.check(own_).create(ready_, bytes(), how);
-    auto create = [&]() -> asio::awaitable<void> { co_await on_.multi(steps); };
-    std::optional<error> hung_up;
     try {
-        co_await retry_until_certain(toolbox(on_).make_back_off(), create);
+        co_await ensure_created(on_, ready_, bytes(), std::move(how), own_);
     } catch (const error& e) {
-        if (e.code() == zk_errc::no_node) co_return false;
-        if (e.code() == zk_errc::node_exists) co_return true;
-        if (!e.hung_up()) throw;
-        hung_up.emplace(e);
+        if (e.code() != zk_errc::no_node) throw;
+        co_return false;
     }
-    if (!hung_up) co_return true;
-    co_await sync();
-    const std::optional<node_stat> ready = co_await on_.exists(ready_);
-    if (!ready) throw hung_up->not_applied();
-    toolbox(on_).was_applied(ready_);
     co_return true;
 }
 

@@ -10,12 +10,11 @@
 
 #include <atomic>
 #include <cstddef>
-#include <exception>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 namespace zkasio::barrier_detail {
 
@@ -66,7 +65,6 @@ private:
     struct round_members;
     asio::awaitable<round_members> who_is_inside();
     asio::awaitable<std::optional<watch>> inside_and_watch(std::string member, round_members& round);
-    asio::awaitable<void> sync();
     asio::awaitable<void> leave_no_ready();
     asio::awaitable<void> leave();
     asio::awaitable<void> remove_own(bool with_ready);

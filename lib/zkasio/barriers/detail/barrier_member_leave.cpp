@@ -5,7 +5,6 @@
 #include <zkasio/path.hpp>
 #include <zkasio/recipe/certain.hpp>
 #include <zkasio/recipe/errors.hpp>
-#include <zkasio/recipe/events.hpp>
 #include <zkasio/recipe/reports.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
@@ -56,19 +55,12 @@ asio::awaitable<void> barrier_member::remove_own(bool with_ready) {
     co_await removal.result();
 }
 
-// A server that lags behind may not know of all members.
-asio::awaitable<void> barrier_member::sync() {
-    auto request = [&]() -> asio::awaitable<void> { co_await on_.sync(spec_.path); };
-    co_await retry_until_certain(toolbox(on_).make_back_off(), request);
-}
-
 // After the removal of the own node: if there is no other member, `ready` is left over. Each member whose node goes
 // without `ready` looks for it afterwards: so the last of them finds it.
 asio::awaitable<void> barrier_member::leave_no_ready() {
     back_off pauses = toolbox(on_).make_back_off();
     for (;;) {
-        co_await sync();
-        const std::optional<node_stat> ready = co_await on_.exists(ready_);
+        const std::optional<node_stat> ready = co_await newest_stat(on_, ready_);
         const barrier_children now = co_await children_of(on_, spec_.path);
         if (!ready || !now.members.empty()) co_return;
         std::vector<other_member> none;
@@ -90,8 +82,7 @@ struct barrier_member::round_members {
 };
 
 asio::awaitable<barrier_member::round_members> barrier_member::who_is_inside() {
-    co_await sync();
-    const std::optional<node_stat> ready = co_await on_.exists(ready_);
+    const std::optional<node_stat> ready = co_await newest_stat(on_, ready_);
     round_members round;
     round.now = co_await children_of(on_, spec_.path);
     // A member whose node an operator has removed does not wait for members that may have come since.
@@ -163,7 +154,7 @@ asio::awaitable<void> barrier_member::leave_in_background(std::shared_ptr<barrie
     } catch (...) {
         self->failed_ = std::current_exception();
     }
-    r.code = failure_of(self->failed_).code;
+    r.code = failure_of(self->failed_);
     r.ended = boot_clock::now();
     send_report(self->on_, std::move(r), self->spec_.path);
     self->left_.fire();

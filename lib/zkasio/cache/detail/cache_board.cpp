@@ -4,7 +4,6 @@
 #include <zkasio/recipe/events.hpp>
 
 #include <cassert>
-#include <exception>
 #include <utility>
 
 namespace zkasio::cache_detail {

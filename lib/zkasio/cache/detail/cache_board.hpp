@@ -4,7 +4,6 @@
 #include <zkasio/cache/detail/tree_store.hpp>
 #include <zkasio/cache/detail/tree_sync.hpp>
 #include <zkasio/cache/tree_view.hpp>
-#include <zkasio/client.hpp>
 #include <zkasio/recipe/events.hpp>
 
 #include <asio/awaitable.hpp>

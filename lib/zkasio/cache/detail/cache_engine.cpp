@@ -7,7 +7,6 @@
 #include <asio/post.hpp>
 
 #include <cassert>
-#include <exception>
 
 namespace zkasio::cache_detail {
 

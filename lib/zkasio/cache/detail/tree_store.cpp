@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <exception>
 #include <utility>
 
 namespace zkasio::cache_detail {

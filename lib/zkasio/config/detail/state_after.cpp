@@ -2,7 +2,6 @@
 
 #include <exception>
 #include <string_view>
-#include <utility>
 
 namespace zkasio::config_detail {
 

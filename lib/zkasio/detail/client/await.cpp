@@ -12,19 +12,17 @@
 namespace zkasio::detail {
 namespace {
 
-// The part of the reply that the awaiting coroutine gets. There may be very many waiting coroutines, and their frames
-// hold this part.
+// What the awaiting coroutine gets of the end of a wait. There may be very many waiting coroutines, and their frames
+// hold it.
 template <class Result>
 struct as_result {
     using signature = void(Result);
     using receiver_type = receiver;
-    Result operator()(reply&& r) const {
+    Result operator()(wait_end end) const {
         if constexpr (std::is_same_v<Result, wait_end>)
-            return {r.code};
-        else if constexpr (std::is_same_v<Result, std::exception_ptr>)
-            return r.code ? std::make_exception_ptr(error(r.code, "wait")) : nullptr;
+            return end;
         else
-            return std::move(r);
+            return end.code ? std::make_exception_ptr(error(end.code, "wait")) : nullptr;
     }
 };
 // Passes no result: the whole reply is put directly into a variable of the coroutine, and is not moved through the
@@ -55,13 +53,13 @@ public:
     }
 
     // Never resumes the coroutine here: the strand may be inside the C library, or in the middle of a change.
-    void deliver(reply&& r) noexcept {
+    void deliver(typename Taker::receiver_type::outcome&& o) noexcept {
         const auto executor = std::move(work_);
-        if constexpr (std::is_void_v<decltype(take_(std::move(r)))>) {
-            take_(std::move(r));
+        if constexpr (std::is_void_v<decltype(take_(std::move(o)))>) {
+            take_(std::move(o));
             executor.execute([h = std::move(handler_)]() mutable { std::move(h)(); });
         } else {
-            executor.execute([h = std::move(handler_), result = take_(std::move(r))]() mutable {
+            executor.execute([h = std::move(handler_), result = take_(std::move(o))]() mutable {
                 std::move(h)(std::move(result));
             });
         }
@@ -91,9 +89,9 @@ public:
         using to_coroutine = coroutine_receiver<Taker, Handler>;
         core_ptr c = std::move(core_);
         if (c->forked()) {  // the strand may never run in this process
-            reply r;
-            r.code = errc::forked;
-            return to_coroutine::make(take_, std::move(handler)).deliver(std::move(r));
+            typename Taker::receiver_type::outcome none;
+            none.code = errc::forked;
+            return to_coroutine::make(take_, std::move(handler)).deliver(std::move(none));
         }
         const op_id id = c->next_id();
         if (auto slot = asio::get_associated_cancellation_slot(handler); slot.is_connected())
@@ -159,30 +157,30 @@ asio::awaitable<void> wait_for_or_throw(core_ptr c, one_shot_ptr w) {
 
 asio::awaitable<void> wait_connected(const core_ptr& c, reply& answer) {
     return bridge(c, in_place{&answer}, [](core& on, op_id id, request_receiver to) {
-        on.requests().wait_connected(id, std::move(to));
+        on.requests().submit(id, command(), std::move(to));
     });
 }
 
-asio::awaitable<reply> wait_closed(core_ptr c) {
-    return bridge(std::move(c), as_result<reply>(), [](core& on, op_id id, receiver to) {
+asio::awaitable<wait_end> wait_closed(core_ptr c) {
+    return bridge(std::move(c), as_result<wait_end>(), [](core& on, op_id id, receiver to) {
         on.begin_close();
         on.wait_closed(id, std::move(to));
     });
 }
 
-asio::awaitable<reply> wait_idle(core_ptr c) {
-    return bridge(std::move(c), as_result<reply>(),
+asio::awaitable<wait_end> wait_idle(core_ptr c) {
+    return bridge(std::move(c), as_result<wait_end>(),
                   [](core& on, op_id id, receiver to) { on.wait_idle(id, std::move(to)); });
 }
 
-asio::awaitable<reply> wait_extended(core_ptr c, session_record_ptr s, boot_clock::time_point beyond) {
-    return bridge(std::move(c), as_result<reply>(), [s = std::move(s), beyond](core& on, op_id id, receiver to) {
+asio::awaitable<wait_end> wait_extended(core_ptr c, session_record_ptr s, boot_clock::time_point beyond) {
+    return bridge(std::move(c), as_result<wait_end>(), [s = std::move(s), beyond](core& on, op_id id, receiver to) {
         on.wait_extended(id, *s, beyond, std::move(to));
     });
 }
 
-asio::awaitable<reply> wait_event(core_ptr c, event_subscription_ptr s) {
-    return bridge(std::move(c), as_result<reply>(), [s = std::move(s)](core& on, op_id id, receiver to) {
+asio::awaitable<wait_end> wait_event(core_ptr c, event_subscription_ptr s) {
+    return bridge(std::move(c), as_result<wait_end>(), [s = std::move(s)](core& on, op_id id, receiver to) {
         on.events().wait(id, s, std::move(to));
     });
 }
@@ -191,7 +189,7 @@ namespace {
 
 struct stop_order {
     std::shared_ptr<body_run> run;
-    std::function<bool(const reply&)> really;
+    std::function<bool(std::error_code)> really;
 };
 
 // deliver() runs on the client's strand; the body runs on its own strand. (A std::function itself may have no room in a
@@ -199,9 +197,9 @@ struct stop_order {
 class stopper {
 public:
     explicit stopper(std::shared_ptr<const stop_order> order) : order_(std::move(order)) {}
-    void deliver(reply&& r) noexcept {
-        const bool body_has_ended = r.code == asio::error::operation_aborted;
-        if (!body_has_ended && order_->really(r)) body_run::cancel(order_->run);
+    void deliver(wait_end&& end) noexcept {
+        const bool body_has_ended = end.code == asio::error::operation_aborted;
+        if (!body_has_ended && order_->really(end.code)) body_run::cancel(order_->run);
     }
 
 private:
@@ -210,11 +208,11 @@ private:
 
 }  // namespace
 
-disarm_function stop_when(std::shared_ptr<core> c, one_shot_ptr on, std::shared_ptr<body_run> run,
-                          std::function<bool(const reply&)> really) {
+disarm_function stop_when(std::shared_ptr<core> c, one_shot_ptr event, std::shared_ptr<body_run> run,
+                          std::function<bool(std::error_code)> really) {
     const op_id id = c->next_id();
     const auto order = std::make_shared<const stop_order>(stop_order{std::move(run), std::move(really)});
-    asio::post(c->strand(), [c, on, id, order] { c->waits().wait(id, on, receiver(stopper(order))); });
+    asio::post(c->strand(), [c, event, id, order] { c->waits().wait(id, event, receiver(stopper(order))); });
     return [c, id] { asio::post(c->strand(), [c, id] { c->cancel(id); }); };
 }
 

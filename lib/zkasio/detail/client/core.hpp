@@ -25,7 +25,6 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 namespace zkasio::detail {
 

@@ -6,6 +6,7 @@
 
 #include <asio/post.hpp>
 
+#include <cassert>
 #include <utility>
 #include <vector>
 
@@ -124,6 +125,7 @@ void core::continue_close() {
 }
 
 void core::finish_close(close_result how) {
+    assert(closing_ == closing::draining || closing_ == closing::goodbye);
     closing_ = closing::done;
     close_deadline_ = time_point::max();
     waits_.no_more(errc::client_closed);

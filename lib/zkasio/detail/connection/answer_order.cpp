@@ -13,12 +13,12 @@ constexpr std::int32_t notification = -1, ping = -2, credential = -4, watches = 
 }  // namespace
 
 void answer_order::sent(std::span<const char> bytes) {
-    requests_.cut(bytes, [this](const frame_cutter::head& request) {
-        if (!request.number || *request.number == ping || *request.number == watches) return true;
-        if (*request.number == credential)
+    requests_.cut(bytes, [this](const frame_cutter::head& asked) {
+        if (!asked.number || *asked.number == ping || *asked.number == watches) return true;
+        if (*asked.number == credential)
             ++credentials_;
         else
-            unanswered_.push_back(*request.number);
+            unanswered_.push_back(*asked.number);
         return true;
     });
 }

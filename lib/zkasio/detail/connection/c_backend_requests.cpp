@@ -11,7 +11,6 @@
 #include <netinet/tcp.h>
 
 #include <cerrno>
-#include <new>
 #include <string>
 #include <utility>
 

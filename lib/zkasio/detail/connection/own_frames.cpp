@@ -2,7 +2,6 @@
 
 #include <zkasio/detail/connection/c_conversions.hpp>
 
-#include <algorithm>
 #include <type_traits>
 #include <utility>
 #include <variant>

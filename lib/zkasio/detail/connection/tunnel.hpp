@@ -5,7 +5,6 @@
 #include <zkasio/detail/seam/secure_channel.hpp>
 
 #include <array>
-#include <cstddef>
 #include <memory>
 #include <span>
 #include <string>

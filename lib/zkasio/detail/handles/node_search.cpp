@@ -77,8 +77,7 @@ public:
 private:
     std::shared_ptr<kept_reply> ask(request what) {
         auto t = std::make_shared<kept_reply>();
-        command c;
-        c.what = std::move(what);
+        command c(std::move(what));
         c.pinned = key_.first;
         core_->requests().submit(std::move(c), t, request_table::repeat::never);
         return t;

@@ -98,9 +98,8 @@ asio::awaitable<void> operations::impl::create_parents(operations on, std::strin
         const auto ends = asio::cancellation_type::terminal | asio::cancellation_type::partial;
         if ((state.cancelled() & ends) != asio::cancellation_type::none)
             throw error(asio::error::operation_aborted, "create parent", missing[i], {}, begun);
-        command c;
-        c.what = create_request{
-            missing[i], {}, options.acl(), containers ? create_mode::container : create_mode::persistent};
+        command c(create_request{
+            missing[i], {}, options.acl(), containers ? create_mode::container : create_mode::persistent});
         c.begun = begun;
         bind(on, c);
         reply r;

@@ -5,7 +5,6 @@
 
 #include <asio/awaitable.hpp>
 
-#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -45,6 +44,9 @@ struct operations::impl {
     /// Sends one request whose reply is kept.
     static detail::kept_reply_ptr start(const operations& on, detail::command c,
                                         detail::request_table::repeat r = detail::request_table::repeat::never);
+
+    // watch_stream.cpp
+    static asio::awaitable<watch_stream> add_watch(operations on, std::string path, watch_mode mode);
 
     static asio::awaitable<std::vector<step_result>> multi(operations on, std::vector<std::string> checked,
                                                            transaction steps, std::string operation);

@@ -114,8 +114,7 @@ asio::awaitable<bool> operations::impl::remove_singly(operations on, std::vector
     while (!paths.empty()) {
         std::vector<std::pair<std::string, kept_reply_ptr>> under_way;
         for (; !paths.empty() && under_way.size() < window; paths.pop_back()) {
-            command c;
-            c.what = remove_request{paths.back(), any_version};
+            command c(remove_request{paths.back(), any_version});
             bind(on, c);
             under_way.emplace_back(paths.back(), start(on, std::move(c), request_table::repeat::until_certain));
         }

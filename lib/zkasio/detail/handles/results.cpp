@@ -14,7 +14,9 @@ namespace {
 
 std::string_view what_it_needs(std::string_view operation) noexcept {
     if (operation == who_am_i_request::name) return "it needs ZooKeeper 3.7 or later";
-    for (const std::string_view name : {multi_read_request::name, ephemerals_request::name, count_below_request::name})
+    constexpr std::string_view add_watch = "add_watch";
+    for (const std::string_view name :
+         {multi_read_request::name, ephemerals_request::name, count_below_request::name, add_watch})
         if (operation == name) return "it needs ZooKeeper 3.6 or later";
     return {};
 }

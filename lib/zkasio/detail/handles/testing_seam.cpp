@@ -1,9 +1,9 @@
 #include <zkasio/detail/handles/testing_seam.hpp>
 
-#include <zkasio/detail/handles/access.hpp>
 #include <zkasio/detail/base/random_engine.hpp>
 #include <zkasio/detail/client/core.hpp>
 #include <zkasio/detail/connection/server_list.hpp>
+#include <zkasio/detail/handles/access.hpp>
 
 #include <memory>
 #include <utility>

@@ -7,6 +7,7 @@
 #include <concepts>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -27,7 +28,8 @@ inline one_shot_ptr answer_of(const kept_reply_ptr& kept) { return one_shot_ptr(
 struct session_record;
 using session_record_ptr = std::shared_ptr<session_record>;
 
-/// A request on its way, with its session, and the watch that it sets, if any.
+/// A request on its way, with its session, and the watch that it sets, if any. Without a request: a wait until there is
+/// a connection over which one could be sent.
 struct command {
     command() = default;
     template <class Request>
@@ -35,7 +37,7 @@ struct command {
     explicit command(Request&& r, std::error_code no_failure = {})
         : what(std::forward<Request>(r)), expected(no_failure) {}
 
-    request what;
+    std::optional<request> what;
     session_record_ptr pinned;  ///< null: the current session
     watch_ptr watch;
     std::error_code expected;  ///< a code that is no failure

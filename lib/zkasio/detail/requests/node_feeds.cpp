@@ -23,9 +23,10 @@ void feed_state::learn_size(std::size_t bytes, std::size_t reads) noexcept {
     most_in_batch = std::clamp<std::size_t>(most_bytes / each, 1, most);
 }
 
-void node_feeds::tell(const feed_ptr& f, bool by_one_watch) {
+void node_feeds::tell(const feed_ptr& f, bool by_one_watch, bool by_recursive) {
     if (!up_ || std::exchange(f->up, true)) return;
     f->by_one_watch = by_one_watch;
+    f->by_recursive = by_recursive;
     call(f, [&](node_feed_listener& to) { to.connected(by_one_watch); });
 }
 
@@ -101,10 +102,35 @@ void node_feeds::changed(node_change what, std::string_view path, bool by_one_wa
     if (told.empty()) return;
     const std::string name(path);
     for (const feed_ptr& f : told) {
+        if (f->up && f->by_one_watch && !f->wants_recursive) {
+            if (by_one_watch) tell_of_node(f, what, path);
+            continue;
+        }
         const bool is_told = f->by_one_watch ? by_one_watch && what != node_change::children_changed
                                              : !by_one_watch || at_root;
         if (f->up && is_told)
             call(f, [&](node_feed_listener& to) { to.changed(what, name); });
+    }
+}
+
+// A recursive watch tells of a child's creation or removal, and of no other children.
+void node_feeds::tell_of_node(const feed_ptr& f, node_change what, std::string_view path) const {
+    const bool is_root = path == f->root;
+    const bool of_children = what == node_change::children_changed;
+    const bool is_child = what == node_change::created || what == node_change::removed;
+    if (is_root && !(of_children && f->by_recursive))
+        call(f, [&](node_feed_listener& to) { to.changed(what, f->root); });
+    else if (f->by_recursive && is_child && parent_path(path) == f->root)
+        call(f, [&](node_feed_listener& to) { to.changed(node_change::children_changed, f->root); });
+}
+
+// While a server was asked for it, a watch of another may have taken the place of the one there was.
+void node_feeds::become_recursive(const std::string& root) const {
+    const auto its = by_root_.find(root);
+    if (its == by_root_.end()) return;
+    for (const auto& [number, f] : feeds_of_root(its->second)) {
+        if (!f->up || !f->by_one_watch || std::exchange(f->by_recursive, true)) continue;
+        call(f, [&](node_feed_listener& to) { to.changed(node_change::children_changed, f->root); });
     }
 }
 

@@ -26,7 +26,9 @@ struct feed_state {
     bool up = false;  ///< the listener was told of the current connection
     std::uint64_t number = 0;  ///< among those of its root, in the order of add()
     bool wants_one_watch = false;  ///< see node_feed_listener::wants_one_watch()
+    bool wants_recursive = true;    ///< that one; false: changes of the root alone, and of the names of its children
     bool by_one_watch = false;     ///< has one, on this connection
+    bool by_recursive = false;     ///< which is recursive
 
     // With one watch, reads of one turn travel together; while two batches are under way, others wait.
     using read = std::pair<node_read, std::string>;
@@ -46,7 +48,7 @@ public:
 
     /// The caller then calls tell() in a turn of its own, if there is a connection.
     void add(const feed_ptr& f);
-    void tell(const feed_ptr& f, bool by_one_watch);
+    void tell(const feed_ptr& f, bool by_one_watch, bool by_recursive = false);
     bool is_up() const noexcept { return up_; }
     /// Tells the feed's listener that the feed is closed; nothing is told afterwards. Also for a feed that was not
     /// added, because the client was closed before.
@@ -78,6 +80,8 @@ public:
     bool watches(const std::string& path, watch_kind kind) const;
     /// Whether a feed of this root wants one watch.
     bool want_one_watch(const std::string& root) const;
+    /// The one watch of this root has become recursive.
+    void become_recursive(const std::string& root) const;
 
     void answered(const feed_ptr& to, node_read what, const std::string& path, std::error_code code,
                   node_answer&& answer) const;
@@ -89,6 +93,7 @@ private:
 
     std::vector<feed_ptr> all() const;
     std::vector<feed_ptr> above(std::string_view path) const;
+    void tell_of_node(const feed_ptr& f, node_change what, std::string_view path) const;
     void call(const feed_ptr& f, const std::function<void(node_feed_listener&)>& what) const;
 
     const logger& log_;

@@ -8,6 +8,7 @@
 #include <cassert>
 #include <chrono>
 #include <memory>
+#include <tuple>
 #include <utility>
 #include <variant>
 
@@ -60,12 +61,6 @@ op_id request_table::submit(command&& c, std::function<void(reply&&)> then, urge
     return id;
 }
 
-void request_table::wait_connected(op_id id, request_receiver to) {
-    entry& e = insert(id, clock::now());
-    e.to = std::move(to);
-    enqueue(id, e);
-}
-
 namespace {
 
 // Or has a frame of our own, which is nothing for a connection that is not the library's as it stands.
@@ -100,34 +95,23 @@ void request_table::enqueue(op_id id, entry& e) {
     owner_.request_waits();
 }
 
-request_table::entry& request_table::insert(op_id id, time_point now) {
-    if (spare_.empty()) {
-        const auto [at, is_new] = entries_.try_emplace(id);
-        assert(is_new);
-        at->second.queued = now;
-        return at->second;
-    }
-    entries::node_type node = std::move(spare_.back());
-    spare_.pop_back();
-    node.key() = id;
-    node.mapped().queued = now;
-    const auto added = entries_.insert(std::move(node));
-    assert(added.inserted);
-    return added.position->second;
-}
-
 request_table::entry& request_table::insert(op_id id, time_point now, command&& c) {
-    entry& e = insert(id, now);
     if (c.again) telemetry_.counters.repeated.add();
-    e.what.emplace(std::move(c.what));
-    e.pinned = std::move(c.pinned);
-    e.patient = c.patient;
-    e.begun = c.begun;
-    e.watch = std::move(c.watch);
-    e.expected = c.expected;
-    e.connection = c.connection;
-    e.sets_again = c.sets_again;
-    e.of_contender = c.of_contender;
+    entries::iterator at;
+    bool is_new = false;
+    if (spare_.empty()) {
+        std::tie(at, is_new) = entries_.try_emplace(id);
+    } else {
+        spare_.back().key() = id;
+        auto added = entries_.insert(std::move(spare_.back()));
+        spare_.pop_back();
+        at = added.position;
+        is_new = added.inserted;
+    }
+    assert(is_new);
+    entry& e = at->second;
+    static_cast<command&>(e) = std::move(c);
+    e.queued = now;
     return e;
 }
 
@@ -186,17 +170,17 @@ void request_table::drop(entries::node_type node) noexcept {
 // Requests that need several steps (a watch, a credential) or may be large (a transaction) go through submit().
 bool request_table::is_alone(const command& c) const {
     constexpr std::size_t small = 2048;  // bytes; no send buffer is smaller
-    const bool simple =
-        !c.watch && !std::holds_alternative<add_auth_request>(c.what) && !std::holds_alternative<multi_request>(c.what);
+    const bool simple = !c.watch && !std::holds_alternative<add_auth_request>(*c.what) &&
+                        !std::holds_alternative<multi_request>(*c.what);
     return link_.connected() && answered_on_this_connection_ && queue_.empty() && issued_ == 0 && simple &&
-           !options_.reads_only() && encoded_size(c.what) + link_.chroot().size() <= small &&
+           !options_.reads_only() && encoded_size(*c.what) + link_.chroot().size() <= small &&
            ephemerals_.has_room_for(small) && !owner_.refusal(c.pinned.get());
 }
 
 bool request_table::submit_at_once(op_id id, command& c, request_receiver& to) {
     if (!is_alone(c)) return false;
     const time_point now = clock::now();
-    if (link_.backend().submit(id, c.what)) return false;  // submit() and flush() find out why
+    if (link_.backend().submit(id, *c.what)) return false;  // submit() and flush() find out why
     entry& e = insert(id, now, std::move(c));
     e.to = std::move(to);
     take_room(e);  // is_alone() has seen that there is some

@@ -18,12 +18,9 @@
 #include <deque>
 #include <functional>
 #include <map>
-#include <memory>
-#include <optional>
 #include <string>
 #include <system_error>
 #include <unordered_map>
-#include <utility>
 #include <variant>
 #include <vector>
 
@@ -90,8 +87,6 @@ public:
     enum class urgency { none, first };
     /// For the library itself: `then` is called with the reply, on the strand.
     op_id submit(command&& c, std::function<void(reply&&)> then, urgency u = urgency::none);
-    /// Completes as soon as requests could be sent.
-    void wait_connected(op_id id, request_receiver to);
 
     /// Sends a request at once, if no other request waits or is under way: then there is none to share a packet with,
     /// and no reason to wait for a turn of its own. The request has to be small, so that the socket is certain to take
@@ -152,7 +147,8 @@ public:
 
     // ------------------------------------------------------------------------------------- watches of a connection
     node_feeds& feeds() noexcept { return feeds_; }
-    void add_feed(const feed_ptr& f);
+    /// @param pinned null: of any session.
+    void add_feed(const feed_ptr& f, const session_record* pinned = nullptr);
     void remove_feed(feed_state& f);
     /// Whether the feed is to be told of the connection when a server has answered.
     bool waits_for_one_watch(const feed_state& f) const;
@@ -205,27 +201,18 @@ private:
         queued_again,  ///< in queue_, and sent before
     };
     using internal_receiver = std::function<void(reply&&)>;
-    struct entry {
+    struct entry : command {
         /// None (the caller has left), an awaiting coroutine, a reply kept for a later caller, or the library itself.
         std::variant<std::monostate, request_receiver, kept_reply_ptr, internal_receiver> to;
-        std::optional<request> what;  // none: only waits for a connection
-        session_record_ptr pinned;
-        watch_ptr watch;
-        std::error_code expected;  // see command::expected
-        std::uint64_t connection = 0;  // see command::connection
-        bool sets_again = false;       // see command::sets_again
         background_work::piece work;  // of a request that is until_certain
         time_point queued{}, sent{};
         std::size_t bytes = 0;  // once it was sent: counted in issued_bytes_
         stage at = stage::queued;
         ephemeral_budget::share ephemerals;
-        bool of_contender = false;  // see command::of_contender
         bool until_certain = false, until_gone = false, urgent = false;
         bool unconfirmed = false;  // counted in auth_list::unconfirmed
-        bool patient = false;      // see session::patient()
-        bool begun = false;        // see command::begun
-        bool alone = false;         // under way, and nothing else is sent until it is answered
-        bool is_late = false;       // in queue_, and to wait for send_queue::pause_late()
+        bool alone = false;        // under way, and nothing else is sent until it is answered
+        bool is_late = false;      // in queue_, and to wait for send_queue::pause_late()
     };
     /// A request at which a server has hung up, perhaps.
     struct fatal_request {
@@ -239,7 +226,7 @@ private:
         bool pauses = false;       // is_repeated, or its caller does
     };
     using entries = std::unordered_map<op_id, entry>;
-    /// The recursive watch that the feeds of one root share on a connection.
+    /// The watch that the feeds of one root share on a connection: recursive as soon as one of them wants that.
     struct one_watch {
         enum class stage : std::uint8_t {
             asked,
@@ -248,6 +235,9 @@ private:
             leaving,  ///< its removal waits to be sent
         };
         stage is = stage::asked;
+        bool is_recursive = false;
+        bool asks_recursive = false;    // is, or was asked to be
+        int unanswered = 0;             // requests for it
         bool is_replaced = false;       // while it was asked for, by a read or a removal that was sent since
         int asked_again = 0;
         std::vector<feed_ptr> waiting;  // to be told of the connection
@@ -257,7 +247,6 @@ private:
     bool may_expire(const entry& e) const noexcept;
 
     void check() const noexcept;
-    entry& insert(op_id id, time_point now);
     entry& insert(op_id id, time_point now, command&& c);
     void enqueue(op_id id, entry& e);
     void issue(entry& e);
@@ -307,7 +296,7 @@ private:
     void ask_for_one_watch(const std::string& root);
     void conclude_one_watches();
     void forget_watches_at(const std::string& root);
-    void one_watch_answered(const std::string& root, std::error_code code);
+    void one_watch_answered(const std::string& root, bool recursive, std::error_code code);
     bool has_one_watch(std::string_view path) const;
     bool needs_one_watch(const std::string& root) const;
     void leave_one_watch(const std::string& root);

@@ -206,8 +206,7 @@ void request_table::pause_fatal(time_point now) {
         }
     }
     if (!any_pauses) return;
-    command c;
-    c.what = exists_request{"/"};
+    command c(exists_request{"/"});
     submit(std::move(c), [](reply&&) {}, urgency::first);
 }
 

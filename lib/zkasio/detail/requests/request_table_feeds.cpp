@@ -11,8 +11,8 @@
 
 namespace zkasio::detail {
 
-void request_table::add_feed(const feed_ptr& f) {
-    const std::error_code refused = owner_.refusal(nullptr);
+void request_table::add_feed(const feed_ptr& f, const session_record* pinned) {
+    const std::error_code refused = owner_.refusal(pinned);
     if (!refused) feeds_.add(f);
     owner_.later([this, f, refused] {
         if (refused)
@@ -159,8 +159,7 @@ void request_table::feeds_connected() {
         synced_session_ = session;
         return tell_feeds();
     }
-    command c;
-    c.what = sync_request{"/"};
+    command c(sync_request{"/"});
     c.connection = feeds_.connection();
     submit(std::move(c), [this, session](reply&& r) {
         if (r.code == condition::session_ended) return;
@@ -190,11 +189,15 @@ void request_table::tell(const feed_ptr& f) {
     if (!asks) return feeds_.tell(f, false);
     const auto [at, is_new] = one_watches_.try_emplace(f->root);
     one_watch& w = at->second;
-    if (w.is == one_watch::stage::asked)
+    const bool is_refused = w.is == one_watch::stage::refused;
+    const bool is_to_become_recursive = f->wants_recursive && !w.is_recursive && !is_refused;
+    if (w.is == one_watch::stage::asked || is_to_become_recursive)
         w.waiting.push_back(f);
     else
-        feeds_.tell(f, w.is != one_watch::stage::refused);
-    if (is_new) ask_for_one_watch(f->root);
+        feeds_.tell(f, !is_refused, w.is_recursive);
+    if (!is_new && (!is_to_become_recursive || w.asks_recursive)) return;
+    w.asks_recursive = f->wants_recursive;
+    ask_for_one_watch(f->root);
 }
 
 // What the library has registered there, before the recursive watch or beside it.
@@ -217,28 +220,32 @@ void request_table::conclude_one_watches() {
 }
 
 void request_table::ask_for_one_watch(const std::string& root) {
-    command c;
-    c.what = add_watch_request{root, true};
+    one_watch& w = one_watches_.find(root)->second;
+    ++w.unanswered;
+    command c(add_watch_request{root, w.asks_recursive});
     c.connection = feeds_.connection();
-    submit(std::move(c), [this, root](reply&& r) {
-        if (r.code != condition::session_ended && r.code != errc::forked) one_watch_answered(root, r.code);
+    submit(std::move(c), [this, root, recursive = w.asks_recursive](reply&& r) {
+        if (r.code != condition::session_ended && r.code != errc::forked) one_watch_answered(root, recursive, r.code);
     });
 }
 
-void request_table::one_watch_answered(const std::string& root, std::error_code code) {
+void request_table::one_watch_answered(const std::string& root, bool recursive, std::error_code code) {
     const auto at = one_watches_.find(root);
     if (at == one_watches_.end()) return;
     one_watch& w = at->second;
     one_watch_lost_ = 0;
+    if (--w.unanswered > 0) return;  // the last one decides
     constexpr int enough = 10;  // others read the root with watches all the time
     const bool is_replaced = !code && std::exchange(w.is_replaced, false);
-    if (!code) set_children_watch_again(root);
+    if (!code && recursive) set_children_watch_again(root);
     if (is_replaced && ++w.asked_again < enough) return ask_for_one_watch(root);
     const bool stands = !code && !is_replaced;
     w.is = stands ? one_watch::stage::stands : one_watch::stage::refused;
+    w.is_recursive = recursive;
+    if (stands && recursive) feeds_.become_recursive(root);
     if (code && !std::exchange(told_no_one_watch_, true))
         log_.info("caches set a watch for each node, as this server refuses recursive watches: " + code.message());
-    for (const feed_ptr& f : std::exchange(w.waiting, {})) feeds_.tell(f, stands);
+    for (const feed_ptr& f : std::exchange(w.waiting, {})) feeds_.tell(f, stands, recursive);
     leave_one_watch(root);
 }
 
@@ -263,31 +270,31 @@ void request_table::leave_one_watch(const std::string& root) {
     if (at == one_watches_.end() || at->second.is != one_watch::stage::stands || needs_one_watch(root)) return;
     if (owner_.is_closing() || !link_.connected()) return;
     at->second.is = one_watch::stage::leaving;
-    command c;
-    c.what = remove_added_watch_request{root};
+    command c(remove_added_watch_request{root});
     c.connection = feeds_.connection();
     submit(std::move(c), [](reply&&) {});
 }
 
-// False: somebody has come to need it since.
+// False: somebody has come to need it since, or it is asked to become recursive: then it is removed after the answer.
 bool request_table::confirm_leaving(const std::string& root) {
     const auto at = one_watches_.find(root);
     if (at == one_watches_.end() || at->second.is != one_watch::stage::leaving) return false;
-    if (!needs_one_watch(root)) return true;
+    if (!needs_one_watch(root) && at->second.unanswered == 0) return true;
     at->second.is = one_watch::stage::stands;
     return false;
 }
 
-// At the very node of a recursive watch there is no other one for its data: before 3.9 a read that sets one takes the
-// place of the recursive one (ZOOKEEPER-4466), and so does a removal. Whoever waits there is told by
-// added_watch_event(). A watch for its children is apart.
+// At the very node of an added watch there is no other one for its data: before 3.9 a read that sets one takes the
+// place of the added one (ZOOKEEPER-4466), and so does a removal. Whoever waits there is told by added_watch_event().
+// A watch for its children is apart if the added one is recursive, and so does not tell of them.
 bool request_table::takes_watch_along(const request& r) {
     const watch_target target = watch_of(r);
     const auto* const removal = std::get_if<remove_watch_request>(&r);
-    if ((removal ? removal->kind : target.kind) == watch_kind::children) return false;
+    const bool of_children = (removal ? removal->kind : target.kind) == watch_kind::children;
     const std::string* const path = removal ? &removal->path : target.path;
     const auto at = path ? one_watches_.find(*path) : one_watches_.end();
     if (at == one_watches_.end() || at->second.is == one_watch::stage::refused) return false;
+    if (of_children && at->second.asks_recursive) return false;
     if (at->second.is != one_watch::stage::asked) return true;
     at->second.is_replaced = true;
     return false;

@@ -39,13 +39,15 @@ void request_table::send_watch_removal(const std::string& path, watch_kind kind)
     }
     // The watch was a feed's, and has gone with the connection; or a recursive one is there, which the removal would
     // take along, or the other way round.
-    if (!link_.connected() || (has_one_watch(path) && (kind != watch_kind::children || !needs_one_watch(path)))) {
+    const auto one = one_watches_.find(path);
+    const bool beside_recursive = one != one_watches_.end() && one->second.asks_recursive;
+    const bool is_apart = kind == watch_kind::children && beside_recursive && needs_one_watch(path);
+    if (!link_.connected() || (has_one_watch(path) && !is_apart)) {
         forget_watch(path, kind);
         watches_.removed(path, kind, true);
         return leave_one_watch(path);
     }
-    command c;
-    c.what = remove_watch_request{path, kind};
+    command c(remove_watch_request{path, kind});
     c.pinned = owner_.current_session();
     submit(std::move(c), [this, path, kind](reply&& r) {
         if (r.code == condition::session_ended) return;
@@ -102,12 +104,11 @@ void request_table::ask_more() {
     constexpr std::size_t most_at_once = 64;  // so that no other request waits long behind thousands
     if (questions_.empty() || clock::now() < no_questions_before_) return;
     while (!questions_.empty() && questions_asked_ < most_at_once) {
-        command c;
-        c.what = std::move(questions_.front());
+        command c(std::move(questions_.front()));
         questions_.pop_front();
-        c.sets_again = is_for_watch(c.what);
-        const auto* const e = std::get_if<exists_request>(&c.what);
-        if (c.sets_again ? !watches_.is_unset(watch_of(c.what)) : e && !ephemerals_.is_in_doubt(e->path)) continue;
+        c.sets_again = is_for_watch(*c.what);
+        const auto* const e = std::get_if<exists_request>(&*c.what);
+        if (c.sets_again ? !watches_.is_unset(watch_of(*c.what)) : e && !ephemerals_.is_in_doubt(e->path)) continue;
         c.pinned = owner_.current_session();
         c.connection = feeds_.connection();
         ++questions_asked_;

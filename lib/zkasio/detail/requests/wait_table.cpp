@@ -7,22 +7,13 @@
 #include <vector>
 
 namespace zkasio::detail {
-namespace {
 
-reply with(std::error_code code) {
-    reply r;
-    r.code = code;
-    return r;
-}
-
-}  // namespace
-
-void wait_table::wait(op_id id, const one_shot_ptr& on, receiver to) {
-    if (on->done) return to.deliver(with(on->code));
-    if (made_here_.forked()) return to.deliver(with(errc::forked));
-    if (after_the_end_) return to.deliver(with(after_the_end_));
-    on->add(id);
-    [[maybe_unused]] const bool is_new = waits_.emplace(id, entry{std::move(to), on}).second;
+void wait_table::wait(op_id id, const one_shot_ptr& event, receiver to) {
+    if (event->done) return to.deliver({event->code});
+    if (made_here_.forked()) return to.deliver({errc::forked});
+    if (after_the_end_) return to.deliver({after_the_end_});
+    event->add(id);
+    [[maybe_unused]] const bool is_new = waits_.emplace(id, entry{std::move(to), event}).second;
     assert(is_new);
 }
 
@@ -42,7 +33,7 @@ void wait_table::then(one_shot_state& it, std::function<void()> f) {
 bool wait_table::cancel(op_id id) {
     const auto it = waits_.find(id);
     if (it == waits_.end()) return false;
-    it->second.on->leave(id);
+    it->second.event->leave(id);
     end(id, asio::error::operation_aborted);
     return true;
 }
@@ -50,16 +41,16 @@ bool wait_table::cancel(op_id id) {
 void wait_table::end_all(std::error_code code, const one_shot_ptr& but) {
     std::vector<op_id> over;
     for (const auto& [id, w] : waits_)
-        if (w.on != but) over.push_back(id);
+        if (w.event != but) over.push_back(id);
     for (const op_id id : over) {
-        if (const auto it = waits_.find(id); it != waits_.end()) it->second.on->leave(id);
+        if (const auto it = waits_.find(id); it != waits_.end()) it->second.event->leave(id);
         end(id, code);
     }
 }
 
 void wait_table::end(op_id id, std::error_code code) {
     auto node = waits_.extract(id);
-    if (!node.empty()) node.mapped().to.deliver(with(code));
+    if (!node.empty()) node.mapped().to.deliver({code});
 }
 
 }  // namespace zkasio::detail

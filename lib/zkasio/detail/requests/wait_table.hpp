@@ -77,13 +77,20 @@ private:
 
 using one_shot_ptr = std::shared_ptr<one_shot_state>;
 
+/// How a wait has ended: the code with which the awaited event was fired, client_closed, or operation_aborted.
+struct wait_end {
+    std::error_code code;
+};
+
 /// The destination of an operation's outcome, for example the executor of the coroutine that awaits it. Holds a
-/// `Target`, which has `void deliver(reply&&) noexcept`, in place: there is one receiver per operation, and none
+/// `Target`, which has `void deliver(Outcome&&) noexcept`, in place: there is one receiver per operation, and none
 /// allocates memory. Move-only.
 /// @tparam Room for the target, in bytes.
-template <std::size_t Room>
+template <class Outcome, std::size_t Room>
 class basic_receiver {
 public:
+    using outcome = Outcome;
+
     basic_receiver() noexcept = default;
     template <class Target>
     explicit basic_receiver(Target target) noexcept : actions_(&actions_of<Target>) {
@@ -107,21 +114,21 @@ public:
     explicit operator bool() const noexcept { return actions_ != nullptr; }
 
     /// Once.
-    void deliver(reply&& r) noexcept {
+    void deliver(Outcome&& o) noexcept {
         assert(actions_ && "each operation has one outcome");
         basic_receiver to = std::move(*this);
-        to.actions_->deliver(to.target_, std::move(r));
+        to.actions_->deliver(to.target_, std::move(o));
     }
 
 private:
     struct actions {
-        void (*deliver)(void* target, reply&& r) noexcept;
+        void (*deliver)(void* target, Outcome&& o) noexcept;
         void (*move)(void* from, void* to) noexcept;  // and destroys what it was moved from
         void (*destroy)(void* target) noexcept;
     };
     template <class Target>
     static constexpr actions actions_of{
-        [](void* target, reply&& r) noexcept { static_cast<Target*>(target)->deliver(std::move(r)); },
+        [](void* target, Outcome&& o) noexcept { static_cast<Target*>(target)->deliver(std::move(o)); },
         [](void* from, void* to) noexcept {
             Target* const source = static_cast<Target*>(from);
             ::new (to) Target(std::move(*source));
@@ -138,17 +145,17 @@ private:
 };
 
 /// For a wait: room for a coroutine's handler, and its executor with outstanding work. There may be very many waits.
-using receiver = basic_receiver<64>;
+using receiver = basic_receiver<wait_end, 64>;
 /// For a request: room also for the address of the place that the reply is put in.
-using request_receiver = basic_receiver<72>;
+using request_receiver = basic_receiver<reply, 72>;
 
 /// The operations that wait for an event. There may be very many, and they may wait for long. On the strand.
 class wait_table {
 public:
     wait_table(const logger& log, const fork_mark& made_here) : log_(log), made_here_(made_here) {}
 
-    /// `to` gets the code that `on` is fired with.
-    void wait(op_id id, const one_shot_ptr& on, receiver to);
+    /// `to` gets the code that `event` is fired with.
+    void wait(op_id id, const one_shot_ptr& event, receiver to);
 
     /// The event happens: the functions given to then() are called, and all waiters complete with `code`. Once; later
     /// calls do nothing.
@@ -173,7 +180,7 @@ public:
 private:
     struct entry {
         receiver to;
-        one_shot_ptr on;
+        one_shot_ptr event;
     };
     void end(op_id id, std::error_code code);
 

@@ -1,7 +1,6 @@
 #include <zkasio/detail/requests/watch_registry.hpp>
 
 #include <cassert>
-#include <cstddef>
 #include <iterator>
 
 namespace zkasio::detail {

@@ -15,9 +15,15 @@ struct server_address {
 };
 
 /// "10.0.0.1:2181", "[::1]:2181".
-std::string endpoint_of(const server_address& server);
+inline std::string endpoint_of(const server_address& server) {
+    const bool ipv6 = server.address.find(':') != std::string::npos;
+    return (ipv6 ? '[' + server.address + ']' : server.address) + ':' + std::to_string(server.port);
+}
 
 /// For messages: the endpoint, followed by the name if one was given: "10.0.0.1:2181 (zk1)".
-std::string to_string(const server_address& server);
+inline std::string to_string(const server_address& server) {
+    const std::string endpoint = endpoint_of(server);
+    return server.host == server.address ? endpoint : endpoint + " (" + server.host + ')';
+}
 
 }  // namespace zkasio::detail

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <map>
 #include <set>
-#include <string>
 #include <utility>
 
 namespace zkasio::detail {
@@ -135,8 +134,7 @@ void hold_keeper::heartbeat(time_point now) {
     if (s->holds.empty() || s->heartbeat_under_way || !link_.connected() || owner_.is_closing()) return;
     if (now < heartbeat_due(now)) return;
     auto [beat, checked] = next_check(*s);
-    command c;
-    c.what = std::move(beat);
+    command c(std::move(beat));
     c.pinned = s;
     auto done = [this, s, nodes = std::move(checked)](reply&& r) { heartbeat_answered(*s, nodes, r); };
     s->last_heartbeat = now;
@@ -209,8 +207,7 @@ void hold_keeper::heartbeat_answered(session_record& s, const checked_nodes& che
 // pings, whose times are unknown, are then not needed.
 void hold_keeper::read_when_idle(time_point now) {
     if (now < own_read_due()) return;
-    command c;
-    c.what = exists_request{"/"};
+    command c(exists_request{"/"});
     c.pinned = owner_.current_session();
     requests_.submit(std::move(c), [under_way = own_read_](reply&&) {});
 }
@@ -246,8 +243,7 @@ void hold_keeper::watch_own_node(const hold_ptr& h, hold::own_node& node) {
         h->session->watch_nodes_at(*h, clock::now());
         watch_own_nodes(clock::now());  // its data have changed, which uses the watch up
     });
-    command c;
-    c.what = get_request{node.path, true};
+    command c(get_request{node.path, true});
     c.pinned = owner_.current_session();
     c.watch = w;
     requests_.submit(std::move(c), [this, h, &node, w](reply&& r) { watch_answered(h, node, w, r); });

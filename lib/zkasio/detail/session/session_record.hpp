@@ -90,6 +90,13 @@ struct session_record {
     std::set<std::uint64_t> checks_wanted;  // of these holds: the next heartbeat goes out as soon as it may
     boot_clock::time_point last_heartbeat{};
 
+    void add_local(const std::string& key, const std::shared_ptr<session_local>& local) {
+        if (locals.size() > 2 * locals_swept + 16) {
+            std::erase_if(locals, [](const auto& p) { return p.second.expired(); });
+            locals_swept = locals.size();
+        }
+        locals.insert_or_assign(key, local);
+    }
     void add(const hold_ptr& h) {
         h->number = ++last_hold;
         holds.emplace(h->number, h);

@@ -6,7 +6,6 @@
 #include <atomic>
 #include <cassert>
 #include <chrono>
-#include <string>
 #include <utility>
 
 namespace zkasio::detail {

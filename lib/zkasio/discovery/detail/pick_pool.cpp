@@ -1,6 +1,5 @@
 #include <zkasio/discovery/detail/pick_pool.hpp>
 
-#include <algorithm>
 #include <chrono>
 
 namespace zkasio::discovery_detail {

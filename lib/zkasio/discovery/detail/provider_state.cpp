@@ -4,9 +4,9 @@
 #include <zkasio/path.hpp>
 #include <zkasio/recipe/errors.hpp>
 #include <zkasio/recipe/events.hpp>
+#include <zkasio/recipe/reports.hpp>
 
 #include <cassert>
-#include <chrono>
 #include <exception>
 #include <random>
 #include <system_error>
@@ -29,15 +29,7 @@ std::uint64_t random_seed() {
 }
 
 // The cache has ended with the client: nothing has failed.
-bool is_closed(const std::exception_ptr& failed) {
-    try {
-        std::rethrow_exception(failed);
-    } catch (const std::system_error& e) {
-        return e.code() == errc::client_closed;
-    } catch (...) {
-        return false;
-    }
-}
+bool is_closed(const std::exception_ptr& failed) { return failure_of(failed) == errc::client_closed; }
 
 std::shared_ptr<const std::vector<unreadable_instance>> and_the_directory(std::vector<unreadable_instance> others) {
     others.push_back(unreadable_instance{"", "the ACL of the directory does not allow to list it"});

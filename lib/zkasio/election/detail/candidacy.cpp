@@ -5,6 +5,7 @@
 #include <zkasio/recipe/events.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
+#include <cassert>
 #include <optional>
 #include <string_view>
 #include <system_error>
@@ -116,6 +117,7 @@ candidacy::term_ptr candidacy::begin_term(leadership elected) {
         term->stop.fire();
         return term;
     }
+    assert(!term_ && status_.state == candidate_state::standing);
     term_ = term;
     status_ = {candidate_state::leading, term->leader.token(), loss_reason::none};
     change_.notify_all(std::move(lock));
@@ -158,6 +160,7 @@ bool candidacy::closing() const {
 
 void candidacy::end(const std::exception_ptr& why) {
     std::unique_lock lock(mutex_);
+    assert(!term_ && status_.state != candidate_state::ended);
     failed_ = why;
     failed_to_leave_ = why && closing_;
     status_.state = candidate_state::ended;
@@ -276,6 +279,7 @@ asio::awaitable<candidacy::term_ptr> candidacy::begin_body(std::shared_ptr<candi
 
 void candidacy::end_body() noexcept {
     std::unique_lock lock(mutex_);
+    assert(bodies_ > 0);
     --bodies_;
     change_.notify_all(std::move(lock));
 }

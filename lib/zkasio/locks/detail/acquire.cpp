@@ -1,16 +1,13 @@
 #include <zkasio/locks/detail/acquire.hpp>
 
-#include <zkasio/coroutines/timeout.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/locks/detail/queue_claim.hpp>
 #include <zkasio/locks/lock_guard.hpp>
 #include <zkasio/path.hpp>
 #include <zkasio/recipe/certain.hpp>
 #include <zkasio/recipe/errors.hpp>
-#include <zkasio/recipe/events.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
-#include <asio/error.hpp>
 #include <asio/this_coro.hpp>
 
 #include <functional>
@@ -24,10 +21,6 @@ namespace zkasio::lock_detail {
 
 void refuse_owner(const acquire_options& how, const std::string& path, std::string_view why) {
     if (how.owner()) throw error(errc::invalid_argument, "acquire", path, why);
-}
-
-void refuse_data(const acquire_options& how, const std::string& path, std::string_view why) {
-    if (how.data()) throw error(errc::invalid_argument, "acquire", path, why);
 }
 
 asio::awaitable<bool> wait_until_covered(std::shared_ptr<lock_claim> claim) {
@@ -63,36 +56,13 @@ std::optional<lock_guard> to_guard(std::shared_ptr<lock_claim> claim, const clie
     return guard;
 }
 
-void rethrow_as_acquire(const std::string& path) {
-    try {
-        throw;
-    } catch (const error& e) {
-        if (e.code() == condition::cancelled) throw error(asio::error::operation_aborted, "acquire", path);
-        if (e.code() == condition::session_ended || e.code() == condition::retryable)
-            throw error(e.code(), "acquire", path, e.hint());
-        rethrow_as("acquire", path);
-    } catch (const std::system_error& e) {
-        if (e.code() != condition::cancelled) throw;
-        throw error(asio::error::operation_aborted, "acquire", path);
-    }
-}
-
 asio::awaitable<std::optional<lock_guard>> errors_as_acquire(asio::awaitable<std::optional<lock_guard>> attempt,
                                                              std::string path) {
     try {
         co_return co_await std::move(attempt);
     } catch (...) {
-        rethrow_as_acquire(path);
+        rethrow_without_trace("acquire", path);
     }
-}
-
-asio::awaitable<lock_guard> require_guard(asio::awaitable<std::optional<lock_guard>> attempt) {
-    std::optional<lock_guard> guard = co_await std::move(attempt);
-    if (!guard)
-        throw error(
-            errc::invalid_argument, "acquire", {},
-            "this kind of lock (lockable::attempts) has ended an attempt without a guard, although it was to wait");
-    co_return std::move(*guard);
 }
 
 namespace {
@@ -183,43 +153,5 @@ asio::awaitable<Result> contend(client zk, acquire_request what, acquire_options
 template asio::awaitable<claim_ptr> contend(client, acquire_request, acquire_options);
 template asio::awaitable<lock_guard> contend(client, acquire_request, acquire_options);
 template asio::awaitable<maybe_guard> contend(client, acquire_request, acquire_options);
-
-time_limit time_limit::after(std::chrono::nanoseconds duration) noexcept {
-    if (duration < std::chrono::nanoseconds::zero()) return {boot_clock::now(), true};
-    return {boot_clock::after(duration), false};
-}
-
-asio::awaitable<std::optional<lock_guard>> acquire_within(client zk, std::string operation, std::string path,
-                                                          time_limit limit, lock_attempt attempt, lock_attempt single) {
-    if (limit.negative()) throw error(errc::invalid_argument, operation, path, "a time limit is not negative");
-    if (limit.end() <= boot_clock::now()) {
-        const session_state now = zk.state();
-        if (now == session_state::connecting || now == session_state::suspended) {
-            co_await yield_turn();
-            throw error(errc::not_connected, operation, path,
-                        "there is no connection to " + zk.options().servers() + ", and no time to wait for one");
-        }
-        const lock_attempt& now_or_never = single ? single : attempt;
-        co_return co_await now_or_never(if_contended::give_up);
-    }
-    std::optional<lock_guard> guard;
-    bool had_connection = false;
-    std::string why = "no connection to " + zk.options().servers() + " within the time limit";
-    std::function<asio::awaitable<void>()> body = [&]() -> asio::awaitable<void> {
-        try {
-            co_await toolbox(zk).connected(operation, path);
-        } catch (const error& e) {
-            if (!e.hint().empty()) why = e.hint();
-            throw;
-        }
-        had_connection = true;
-        guard = co_await attempt(if_contended::wait);
-    };
-    co_await run_with_deadline(limit.end(), std::move(body));
-    // A very short limit may pass before connected() has returned, even with a connection: so the state is asked, too.
-    if (!guard && !had_connection && zk.state() != session_state::connected)
-        throw error(errc::not_connected, operation, path, why);
-    co_return guard;
-}
 
 }  // namespace zkasio::lock_detail

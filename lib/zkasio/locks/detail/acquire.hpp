@@ -1,7 +1,6 @@
 #pragma once
 
 #include <zkasio/client.hpp>
-#include <zkasio/clock.hpp>
 #include <zkasio/locks/detail/lock_spec.hpp>
 #include <zkasio/locks/lock_claim.hpp>
 #include <zkasio/locks/lock_guard.hpp>
@@ -11,7 +10,6 @@
 
 #include <asio/awaitable.hpp>
 
-#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -24,9 +22,6 @@ namespace zkasio::lock_detail {
 
 /// Throws errc::invalid_argument if `how` names an owner: for kinds of lock without owners. @param why for the message.
 void refuse_owner(const acquire_options& how, const std::string& path, std::string_view why);
-
-/// Throws errc::invalid_argument if `how` has data: for kinds of lock without a node of each acquire's own.
-void refuse_data(const acquire_options& how, const std::string& path, std::string_view why);
 
 /// Waits until the lease covers the granted claim. False: the claim was lost before, and the session lives: start over.
 asio::awaitable<bool> wait_until_covered(std::shared_ptr<lock_claim> claim);
@@ -41,17 +36,9 @@ asio::awaitable<void> acquire_in_session(session on, std::string path,
 /// The guard of the claim; empty for null. @param zk is kept open by the guard.
 std::optional<lock_guard> to_guard(std::shared_ptr<lock_claim> claim, const client& zk);
 
-/// To be called in a catch block of an acquire. If the acquire was cancelled, or ended by the session or the
-/// connection, throws the same error under the name of the lock: the request that was under way does not matter, since
-/// nothing of it stays.
-[[noreturn]] void rethrow_as_acquire(const std::string& path);
-
-/// Runs the attempt. Its errors pass through rethrow_as_acquire().
+/// Runs the attempt. Its errors pass through rethrow_without_trace().
 asio::awaitable<std::optional<lock_guard>> errors_as_acquire(asio::awaitable<std::optional<lock_guard>> attempt,
                                                              std::string path);
-
-/// The guard of an attempt that never ends without one.
-asio::awaitable<lock_guard> require_guard(asio::awaitable<std::optional<lock_guard>> attempt);
 
 /// Queues for the lock and waits for its turn. Null if the contender is not the first and was asked not to wait.
 ///
@@ -69,28 +56,5 @@ asio::awaitable<Result> contend(client zk, acquire_request what);
 /// Like contend(zk, what), for the owner and with the position observer of `how`, if `how` names them.
 template <class Result>
 asio::awaitable<Result> contend(client zk, acquire_request what, acquire_options how);
-
-/// The time limit of a try_acquire_for() or a try_acquire_until().
-class time_limit {
-public:
-    /// Counts from now. A negative `duration` is refused by acquire_within(), not by this function.
-    static time_limit after(std::chrono::nanoseconds duration) noexcept;
-    static time_limit at(boot_clock::time_point end) noexcept { return time_limit(end, false); }
-
-    boot_clock::time_point end() const noexcept { return end_; }
-    bool negative() const noexcept { return negative_; }
-
-private:
-    time_limit(boot_clock::time_point end, bool negative) noexcept : end_(end), negative_(negative) {}
-    boot_clock::time_point end_;
-    bool negative_;
-};
-
-/// Implements lockable::try_acquire_for() and try_acquire_until(). Runs `attempt`, which waits, and cancels it at the
-/// limit. If the limit has passed already, runs an attempt that does not wait.
-/// @param single runs instead of `attempt` if the limit has passed already; does not go on in another session.
-asio::awaitable<std::optional<lock_guard>> acquire_within(client zk, std::string operation, std::string path,
-                                                          time_limit limit, lock_attempt attempt,
-                                                          lock_attempt single);
 
 }  // namespace zkasio::lock_detail

@@ -26,12 +26,12 @@ contender_info info_of(std::string path, node_data node) {
 asio::awaitable<std::vector<contender_info>> read_contenders(client zk, std::string directory,
                                                              std::vector<queue_names::contender_name> names) {
     std::vector<contender_info> result;
-    constexpr std::size_t window = 256;  // most requests under way
+    constexpr std::size_t window = 256;  // most nodes that are asked for at a time
     for (std::size_t begin = 0; begin < names.size(); begin += window) {
         const std::size_t end = std::min(names.size(), begin + window);
-        std::vector<pending_data> reads;
-        for (std::size_t i = begin; i < end; ++i)
-            reads.push_back(toolbox(zk).start_get(join_path(directory, names[i].name)));
+        std::vector<std::string> paths;
+        for (std::size_t i = begin; i < end; ++i) paths.push_back(join_path(directory, names[i].name));
+        const std::vector<pending_data> reads = toolbox(zk).start_gets(std::move(paths));
         for (std::size_t i = begin; i < end; ++i) {
             std::optional<node_data> node;
             bool again = false;

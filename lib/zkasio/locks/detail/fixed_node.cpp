@@ -18,23 +18,9 @@
 
 namespace zkasio::lock_detail {
 
-asio::awaitable<std::optional<node_stat>> find_fixed_node(session on, std::string path) {
-    auto ask = [&]() -> asio::awaitable<std::optional<node_stat>> {
-        co_await on.sync(path);  // a server that lags behind still shows what is gone, and not yet what is new
-        co_return co_await on.exists(path);
-    };
-    std::optional<node_stat> there;
-    try {
-        there = co_await retry_until_certain(toolbox(on).make_back_off(), ask);
-    } catch (const error& e) {
-        if (e.code() != zk_errc::no_node) throw;
-    }
-    co_return there;
-}
-
 asio::awaitable<void> remove_fixed_node(session on, std::string path, std::int64_t czxid) {
     auto attempt = [&]() -> asio::awaitable<void> {
-        const std::optional<node_stat> there = co_await find_fixed_node(on, path);
+        const std::optional<node_stat> there = co_await newest_stat(on, path);
         if (there && there->czxid == czxid) co_await on.remove(path);
     };
     try {
@@ -74,7 +60,7 @@ asio::awaitable<std::optional<std::int64_t>> fixed_node_attempt::created(
             if (e.hung_up()) hung_up.emplace(e);
         }
         if (lost) {
-            const std::optional<node_stat> there = co_await find_fixed_node(on_, path_);
+            const std::optional<node_stat> there = co_await newest_stat(on_, path_);
             if (there && there->ephemeral_owner == on_.id() && there->czxid != orphan_) {
                 czxid = there->czxid;
                 toolbox(on_).was_applied(path_);
@@ -95,7 +81,7 @@ asio::awaitable<void> fixed_node_attempt::clean_up(session on, std::string path,
                                                    std::shared_ptr<const void> sole_right,
                                                    std::function<asio::awaitable<void>(std::int64_t)> remove,
                                                    std::optional<std::int64_t> orphan) {
-    const std::optional<node_stat> there = co_await find_fixed_node(on, path);
+    const std::optional<node_stat> there = co_await newest_stat(on, path);
     if (!there || there->ephemeral_owner != on.id() || there->czxid == orphan) co_return;
     try {
         co_await remove(there->czxid);

@@ -18,11 +18,7 @@
 /// deleted ours, or the answer to a request was lost. So nodes are told apart by their czxid.
 namespace zkasio::lock_detail {
 
-/// The node, as of all writes that were finished before the call.
-/// @param on patient, as in all functions here.
-asio::awaitable<std::optional<node_stat>> find_fixed_node(session on, std::string path);
-
-/// Removes the node with this czxid, and no other of the same name.
+/// Removes the node with this czxid, and no other of the same name. @param on patient, as in all functions here.
 asio::awaitable<void> remove_fixed_node(session on, std::string path, std::int64_t czxid);
 
 /// An attempt to create the node. If its outcome is unknown at the end, a node that turns out to be ours is removed.

@@ -1,7 +1,6 @@
 #include <zkasio/locks/detail/guards_in_the_way.hpp>
 
 #include <zkasio/locks/detail/lock_reports.hpp>
-#include <zkasio/recipe/errors.hpp>
 #include <zkasio/recipe/events.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
@@ -35,19 +34,14 @@ void own_guards::drop(const std::vector<std::string>& nodes, const running_bodie
 
 asio::awaitable<bool> own_guards::all_run_on(session on, std::string lock, std::vector<std::string> nodes,
                                              asio::any_io_executor from) {
-    const auto all = std::make_shared<bool>(false);
-    const one_shot_event done = toolbox(on).make_one_shot_event();
-    asio::dispatch(on.get_executor(), [on, lock, nodes, from, all, done] {
+    return asked_on_strand(on, "acquire", lock, [on, lock, nodes, from] {
         const auto among = of(on, lock);
-        *all = std::all_of(nodes.begin(), nodes.end(), [&](const std::string& node) {
+        return std::all_of(nodes.begin(), nodes.end(), [&](const std::string& node) {
             const auto at = among->by_node_.find(node);
             const auto bodies = at == among->by_node_.end() ? nullptr : at->second.bodies.lock();
             return bodies && bodies->on(from);
         });
-        done.fire();
     });
-    co_await errors_as("acquire", lock, done.wait());
-    co_return *all;
 }
 
 void own_guards::warn_if_all_of(const std::vector<std::string>& nodes, const session& on, const std::string& lock) {

@@ -1,12 +1,10 @@
 #include <zkasio/locks/detail/local_slots.hpp>
 
 #include <zkasio/error.hpp>
-#include <zkasio/recipe/errors.hpp>
 #include <zkasio/recipe/events.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
-#include <asio/dispatch.hpp>
-
+#include <cassert>
 #include <cstddef>
 #include <iterator>
 #include <utility>
@@ -27,20 +25,16 @@ void local_slots::right::not_about_to_release() noexcept {
 void local_slots::right::release() noexcept {
     std::unique_lock lock(of_->mutex_);
     if (std::exchange(released_, true)) return;
+    assert(of_->taken_.at(number_) == this);
     of_->taken_.erase(number_);
     if (wanted_) of_->change_.notify_all(std::move(lock));
 }
 
 asio::awaitable<std::shared_ptr<local_slots>> local_slots::of(session on, std::string path) {
-    const auto found = std::make_shared<std::shared_ptr<local_slots>>();
-    const one_shot_event done = toolbox(on).make_one_shot_event();
-    asio::dispatch(on.get_executor(), [on, path, found, done] {
+    return asked_on_strand(on, "acquire", path, [on, path] {
         const auto make = [&] { return std::make_shared<local_slots>(on); };
-        *found = std::static_pointer_cast<local_slots>(toolbox(on).local("local slots " + path, make));
-        done.fire();
+        return std::static_pointer_cast<local_slots>(toolbox(on).local("local slots " + path, make));
     });
-    co_await errors_as("acquire", path, done.wait());
-    co_return std::move(*found);
 }
 
 std::shared_ptr<local_slots::right> local_slots::take(std::uint32_t number) {
@@ -102,12 +96,14 @@ asio::awaitable<std::shared_ptr<slot_search>> local_slots::place::wait_for_turn(
             wait.emplace(toolbox(of->on_).make_one_shot_event());
             in.waiting.emplace(number, *wait);
         } else {
+            assert(in.turn == number || in.waiting.empty() || of->over_);
             in.turn = number;
         }
     }
     if (wait) co_await wait->wait();
     const std::lock_guard lock(of->mutex_);
     if (of->over_) throw error(of->over_, "acquire", {});
+    assert(in.turn == number);
     co_return std::exchange(in.left, nullptr);
 }
 

@@ -16,7 +16,7 @@ void report_wait(const session& on, const std::string& lock, contender& c) noexc
     if (c.asked.keeps_place || c.asked.reported_by_user) return;  // reported as a whole, or in parts
     lock_wait_report r;
     r.kind = c.asked.kind;
-    r.code = failure_of(c.failed).code;
+    r.code = failure_of(c.failed);
     r.refused = c.outcome == acquire_outcome::refused;
     if (c.outcome == acquire_outcome::granted) {
         r.token = c.czxid;
@@ -69,7 +69,7 @@ asio::awaitable<std::optional<lock_guard>> reported(asio::awaitable<std::optiona
         failed = std::current_exception();
     }
     if (guard) co_return std::move(guard);
-    r.code = failure_of(failed).code;
+    r.code = failure_of(failed);
     r.refused = !failed;
     r.ended = boot_clock::now();
     send_report(zk, r, path);

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <zkasio/client.hpp>
-#include <zkasio/client_observer.hpp>
 #include <zkasio/locks/detail/queue/contender.hpp>
 #include <zkasio/locks/lock_guard.hpp>
 #include <zkasio/loss_reason.hpp>

@@ -1,11 +1,11 @@
 #include <zkasio/locks/detail/nodes_claim.hpp>
 
 #include <zkasio/locks/detail/guards_in_the_way.hpp>
+#include <zkasio/locks/detail/lock_reports.hpp>
 #include <zkasio/locks/detail/queue/queue_names.hpp>
 #include <zkasio/locks/detail/running_bodies.hpp>
 #include <zkasio/locks/detail/when_lost.hpp>
 #include <zkasio/path.hpp>
-#include <zkasio/recipe/errors.hpp>
 #include <zkasio/recipe/events.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
@@ -97,15 +97,10 @@ void unfinished_permits::subtract(std::size_t n) {
 }
 
 asio::awaitable<unfinished_permits::reading> unfinished_permits::now(session on, std::string directory) {
-    const auto found = std::make_shared<std::optional<reading>>();
-    const one_shot_event done = toolbox(on).make_one_shot_event();
-    asio::dispatch(on.get_executor(), [on, directory, found, done] {
+    return asked_on_strand(on, "acquire", directory, [on, directory] {
         const auto all = of(on, directory);
-        found->emplace(all->count_, all->fewer_);
-        done.fire();
+        return reading(all->count_, all->fewer_);
     });
-    co_await errors_as("acquire", directory, done.wait());
-    co_return **found;
 }
 
 struct nodes_claim::state {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <zkasio/locks/detail/lock_reports.hpp>
 #include <zkasio/locks/lock_claim.hpp>
 #include <zkasio/recipe/events.hpp>
 #include <zkasio/recipe/pending.hpp>
@@ -10,7 +9,6 @@
 
 #include <asio/awaitable.hpp>
 
-#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <optional>

@@ -171,15 +171,13 @@ asio::awaitable<void> revocation_watch::asked() const { return until_asked(state
 
 bool revocation_watch::stopped() const noexcept { return state_->stopped; }
 
-one_shot_event revocation_watch::stop_after(std::chrono::nanoseconds grace) const {
-    one_shot_event stop = toolbox(state_->on).make_one_shot_event();
-    asio::dispatch(state_->on.get_executor(), [s = state_, stop, grace] {
+void revocation_watch::stop_after(std::chrono::nanoseconds grace, one_shot_event stop) const {
+    asio::dispatch(state_->on.get_executor(), [s = state_, stop = std::move(stop), grace] {
         s->stop = stop;
         s->grace = grace;
         s->timer.emplace(s->on.get_executor());
         if (s->over) s->begin_grace();
     });
-    return stop;
 }
 
 }  // namespace zkasio::lock_detail

@@ -33,9 +33,9 @@ public:
     /// *Fails with* errc::lock_lost when a node is gone, and with the other errors of reading the nodes.
     asio::awaitable<void> asked() const;
 
-    /// Fired `grace` after the request was written; never if a node goes first.
-    one_shot_event stop_after(std::chrono::nanoseconds grace) const;
-    /// Whether the event of stop_after() has been fired. From any thread.
+    /// Fires `stop` when `grace` is over after the request was written; never if a node goes first.
+    void stop_after(std::chrono::nanoseconds grace, one_shot_event stop) const;
+    /// Whether this object has fired the event of stop_after(). From any thread.
     bool stopped() const noexcept;
 
 private:

@@ -1,7 +1,6 @@
 #include <zkasio/locks/detail/slot_rest.hpp>
 
 #include <zkasio/error.hpp>
-#include <zkasio/locks/detail/fixed_node.hpp>
 #include <zkasio/path.hpp>
 #include <zkasio/recipe/certain.hpp>
 #include <zkasio/recipe/toolbox.hpp>
@@ -117,11 +116,13 @@ asio::awaitable<std::vector<std::optional<node_data>>> read_records(session on, 
     std::vector<std::optional<node_data>> records;
     auto read = [&]() -> asio::awaitable<void> {
         records.assign(free.size(), std::nullopt);
-        std::vector<std::optional<pending_data>> asked(free.size());
+        std::vector<std::string> paths;
+        for (const free_slot& slot : free)
+            if (slot.used_before) paths.push_back(spec.record_of(slot.number));
+        const std::vector<pending_data> asked = toolbox(on).start_gets(std::move(paths));
+        auto next = asked.begin();
         for (std::size_t i = 0; i < free.size(); ++i)
-            if (free[i].used_before) asked[i].emplace(toolbox(on).start_get(spec.record_of(free[i].number)));
-        for (std::size_t i = 0; i < free.size(); ++i)
-            if (asked[i]) records[i] = co_await if_exists(asked[i]->result());
+            if (free[i].used_before) records[i] = co_await if_exists((next++)->result());
     };
     co_await retry_until_certain(toolbox(on).make_back_off(), read);
     co_return records;
@@ -178,7 +179,7 @@ asio::awaitable<void> remove_with_record(session on, slot_spec spec, std::uint32
     for (;;) {
         // In this order: while the node is ours, no other client changes the record.
         const std::optional<node_data> now = co_await if_exists(on.get(record));
-        const std::optional<node_stat> there = co_await find_fixed_node(on, path);
+        const std::optional<node_stat> there = co_await newest_stat(on, path);
         if (!there || there->czxid != czxid) co_return;
         transaction steps;
         steps.remove(path);

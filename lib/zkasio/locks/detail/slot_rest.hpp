@@ -1,7 +1,6 @@
 #pragma once
 
 #include <zkasio/acl.hpp>
-#include <zkasio/bytes.hpp>
 #include <zkasio/locks/detail/local_slots.hpp>
 #include <zkasio/session.hpp>
 

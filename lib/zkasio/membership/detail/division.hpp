@@ -18,8 +18,8 @@
 /// How the members of a partitioner agree on who works on what, also while they are of different versions. The rules:
 ///
 ///   - D1: each member publishes the name of its assignment, and a digest of its list of partitions, in its node.
-///   - D2: while the names differ, or a member publishes none (kazoo's, and those of zkasio 0.2), each member uses
-///     assign_in_turn(), as these do. A function without a name is used in any case: it is the caller who knows that
+///   - D2: while the names differ, or a member publishes none (kazoo's), each member uses assign_in_turn(), as
+///     kazoo's do. A function without a name is used in any case: it is the caller who knows that
 ///     all members have it.
 ///   - D3: a member whose list differs may not know a partition that it is assigned by this member's list. So each
 ///     partition also has one stand-in among the members that have the same list. The stand-in works on the partition

@@ -349,14 +349,7 @@ std::exception_ptr end_of_node(const std::exception_ptr& why, const std::string&
 }
 
 bool may_still_stand(const std::exception_ptr& why) {
-    try {
-        if (why) std::rethrow_exception(why);
-    } catch (const std::system_error& e) {
-        return e.code() != condition::session_ended;
-    } catch (...) {
-        return true;
-    }
-    return false;
+    return why && failure_of(why) != condition::session_ended;
 }
 
 }  // namespace

@@ -17,7 +17,6 @@
 #include <set>
 #include <string>
 #include <utility>
-#include <vector>
 
 namespace zkasio::membership_detail {
 

@@ -9,6 +9,7 @@
 #include <asio/post.hpp>
 
 #include <algorithm>
+#include <cassert>
 #include <functional>
 #include <utility>
 
@@ -203,6 +204,7 @@ asio::awaitable<void> claimer::run(std::shared_ptr<claimer> self) {
     } catch (...) {
         failed = std::current_exception();
     }
+    assert(self->serving_);  // one at a time
     self->serving_ = false;
     self->refused_.tell(self->on_, self->what_->path, "");
     self->note_turn();

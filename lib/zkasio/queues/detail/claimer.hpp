@@ -1,6 +1,5 @@
 #pragma once
 
-#include <zkasio/client.hpp>
 #include <zkasio/queues/detail/due_clock.hpp>
 #include <zkasio/queues/detail/item_claim.hpp>
 #include <zkasio/queues/detail/item_list.hpp>
@@ -10,7 +9,6 @@
 #include <zkasio/recipe/events.hpp>
 #include <zkasio/recipe/pending.hpp>
 #include <zkasio/recipe/receipts.hpp>
-#include <zkasio/recipe/reports.hpp>
 #include <zkasio/session.hpp>
 #include <zkasio/session_local.hpp>
 #include <zkasio/watch.hpp>

@@ -180,9 +180,12 @@ asio::awaitable<std::vector<read_item>> claimer::read_first(std::size_t n) {
 // Starts to read n items, without waiting for them. The first `skipped` items are about to be claimed, which changes
 // their versions: the items to be read begin behind them.
 void claimer::read_ahead(std::size_t skipped, std::size_t n) {
-    const std::vector<std::string> names = free_.first(skipped + n);
-    for (std::size_t i = skipped; i < names.size(); ++i)
-        if (!ahead_.contains(names[i])) ahead_.emplace(names[i], toolbox(on_).start_get(what_->item(names[i])));
+    std::vector<std::string> names = free_.first(skipped + n), paths;
+    names.erase(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(std::min(skipped, names.size())));
+    std::erase_if(names, [&](const std::string& name) { return ahead_.contains(name); });
+    for (const std::string& name : names) paths.push_back(what_->item(name));
+    std::vector<pending_data> asked = toolbox(on_).start_gets(std::move(paths));
+    for (std::size_t i = 0; i < names.size(); ++i) ahead_.emplace(std::move(names[i]), std::move(asked[i]));
 }
 
 // Returns nothing if the item does not exist any more.

@@ -101,17 +101,17 @@ asio::awaitable<std::optional<node_data>> answer_of(pending_data asked, std::str
 asio::awaitable<std::vector<dead_item>> read_dead(session on, spec_ptr what, std::vector<std::string> names) {
     std::vector<dead_item> all;
     auto read = [&]() -> asio::awaitable<void> {
-        std::vector<pending_data> items, reasons;
+        std::vector<std::string> paths;
         for (const std::string& name : names) {
-            const std::string path = join_path(what->dead, name);
-            items.push_back(toolbox(on).start_get(path));
-            reasons.push_back(toolbox(on).start_get(join_path(path, dead_reason)));
+            paths.push_back(join_path(what->dead, name));
+            paths.push_back(join_path(paths.back(), dead_reason));
         }
+        const std::vector<pending_data> asked = toolbox(on).start_gets(std::move(paths));
         all.clear();
         for (std::size_t i = 0; i < names.size(); ++i) {
             std::string refused;
-            std::optional<node_data> item = co_await answer_of(items[i], refused);
-            std::optional<node_data> reason = co_await answer_of(reasons[i], refused);
+            std::optional<node_data> item = co_await answer_of(asked[2 * i], refused);
+            std::optional<node_data> reason = co_await answer_of(asked[2 * i + 1], refused);
             if (!item && refused.empty()) continue;
             dead_item& d = all.emplace_back();
             d.name = names[i];

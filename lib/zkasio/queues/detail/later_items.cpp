@@ -6,7 +6,6 @@
 #include <zkasio/recipe/toolbox.hpp>
 
 #include <algorithm>
-#include <chrono>
 #include <iterator>
 #include <optional>
 #include <tuple>
@@ -103,17 +102,22 @@ void later_items::put_off(const error& why, std::vector<later_item> refused, ser
 // Moves as many items that are due as one transaction takes, and puts off those that the servers refuse. False: another
 // client has moved or written one of them.
 asio::awaitable<bool> later_items::move_some(server_time now) {
-    std::vector<std::pair<later_item, pending_data>> reads;
-    for (auto it = items_.rbegin(); it != items_.rend() && it->due <= now && reads.size() < limit_.at_once(); ++it)
-        reads.emplace_back(*it, toolbox(on_).start_get(join_path(what_->later, it->name)));
+    std::vector<later_item> due;
+    std::vector<std::string> paths;
+    for (auto it = items_.rbegin(); it != items_.rend() && it->due <= now && due.size() < limit_.at_once(); ++it) {
+        due.push_back(*it);
+        paths.push_back(join_path(what_->later, it->name));
+    }
+    const std::vector<pending_data> reads = toolbox(on_).start_gets(std::move(paths));
     transaction steps;
     std::vector<later_item> moved, refused;
     std::optional<error> failed, why_refused;
     limit_.begin();
-    for (auto& [item, asked] : reads) {
+    for (std::size_t i = 0; i < due.size(); ++i) {
+        const later_item& item = due[i];
         node_data found;
         try {
-            found = co_await asked.result();
+            found = co_await reads[i].result();
         } catch (const error& e) {
             if (e.code() != zk_errc::no_node && e.code() != condition::retryable && !is_lasting_refusal(e)) throw;
             (is_lasting_refusal(e) ? why_refused : failed).emplace(e);

@@ -13,7 +13,6 @@
 #include <cstddef>
 #include <memory>
 #include <string>
-#include <utility>
 
 namespace zkasio::queue_detail {
 

@@ -8,7 +8,6 @@
 #include <asio/post.hpp>
 
 #include <cassert>
-#include <exception>
 #include <utility>
 
 namespace zkasio::detail {

@@ -3,7 +3,6 @@
 #include <zkasio/back_off.hpp>
 #include <zkasio/path.hpp>
 #include <zkasio/recipe/certain.hpp>
-#include <zkasio/recipe/errors.hpp>
 #include <zkasio/recipe/events.hpp>
 #include <zkasio/recipe/pending.hpp>
 #include <zkasio/recipe/reports.hpp>
@@ -216,40 +215,26 @@ void begin_to_remove_orphans(core_ptr core, session on, std::string key, std::st
 // A node at this path that was there before any attempt of this process to create one: see toolbox::orphan_at().
 asio::awaitable<std::optional<std::int64_t>> find_orphan(core_ptr core, session on, std::string path) {
     on = on.patient();
-    const auto known = std::make_shared<std::optional<std::int64_t>>();
-    const one_shot_event looked = toolbox(on).make_one_shot_event(), judged = toolbox(on).make_one_shot_event();
-    asio::dispatch(on.get_executor(), [core, on, path, known, looked] {
+    const auto look = [core, on, path]() -> std::optional<std::int64_t> {
         const auto& searched = core->sessions().current()->searched_for_orphans;
-        if (const auto it = searched.find(path); !on.over() && it != searched.end()) *known = it->second;
-        looked.fire();
-    });
-    co_await errors_as("exists", path, looked.wait());
-    if (!*known) {
-        auto look = [&]() -> asio::awaitable<std::optional<node_stat>> {
-            co_await on.sync(path);
-            co_return co_await on.exists(path);
+        const auto it = searched.find(path);
+        return !on.over() && it != searched.end() ? std::optional(it->second) : std::nullopt;
+    };
+    std::optional<std::int64_t> known = co_await asked_on_strand(on, "exists", path, look);
+    if (!known) {
+        const std::optional<node_stat> there = co_await newest_stat(on, path);
+        const auto judge = [core, on, path, there]() -> std::int64_t {
+            if (on.over()) return 0;
+            const std::int64_t czxid = there && is_orphan(*core, on, path, *there) ? there->czxid : 0;
+            const auto [at, is_new] = core->sessions().current()->searched_for_orphans.emplace(path, czxid);
+            orphan_nodes found;
+            if (is_new && czxid != 0) found.push_back({path, czxid, there->version});
+            if (!found.empty()) core->run_until_closed(warn_and_remove_orphans(core, on, std::move(found)));
+            return at->second;
         };
-        std::optional<node_stat> there;
-        try {
-            there = co_await retry_until_certain(toolbox(on).make_back_off(), look);
-        } catch (const error& e) {
-            if (e.code() != zk_errc::no_node) throw;
-        }
-        asio::dispatch(on.get_executor(), [core, on, path, known, there, judged] {
-            *known = 0;
-            if (!on.over()) {
-                const std::int64_t czxid = there && is_orphan(*core, on, path, *there) ? there->czxid : 0;
-                const auto [at, is_new] = core->sessions().current()->searched_for_orphans.emplace(path, czxid);
-                *known = at->second;
-                orphan_nodes found;
-                if (is_new && czxid != 0) found.push_back({path, czxid, there->version});
-                if (!found.empty()) core->run_until_closed(warn_and_remove_orphans(core, on, std::move(found)));
-            }
-            judged.fire();
-        });
-        co_await errors_as("exists", path, judged.wait());
+        known = co_await asked_on_strand(on, "exists", path, judge);
     }
-    co_return **known == 0 ? std::nullopt : *known;
+    co_return *known == 0 ? std::nullopt : known;
 }
 
 asio::awaitable<std::optional<std::int64_t>> no_orphan() { co_return std::nullopt; }

@@ -5,6 +5,7 @@
 #include <zkasio/recipe/toolbox.hpp>
 
 #include <algorithm>
+#include <cassert>
 #include <deque>
 
 namespace zkasio::detail {
@@ -103,6 +104,7 @@ std::optional<one_shot_event> receipt_pool::enter(turn& t) {
         t.now_ = turn::state::has_come;
         return std::nullopt;
     }
+    assert(idle_.empty());  // transactions and receipts are `most` together
     wait(t, waiting_.end());
     return t.come_;
 }
@@ -128,6 +130,7 @@ receipt_pool::entered receipt_pool::enter_again(turn& t) {
     const std::lock_guard lock(mutex_);
     if (over_) return entered::has_come;  // its requests fail
     if (take_idle(t)) return entered::has_come;
+    assert(in_use_ > 0 && t.now_ == turn::state::has_come);
     if (in_use_ == 1) return entered::no;
     const auto later = [&t](const turn* other) { return other->number_ > t.number_; };
     wait(t, std::find_if(waiting_.begin(), waiting_.end(), later));  // it is one of the first
@@ -144,6 +147,7 @@ void receipt_pool::leave(turn& t) noexcept {
             return;
         }
         if (t.now_ == turn::state::outside) return;
+        assert(in_use_ > 0);
         if (!waiting_.empty() && !over_) {
             turn& first = *waiting_.front();
             waiting_.pop_front();

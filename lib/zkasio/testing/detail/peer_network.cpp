@@ -5,7 +5,6 @@
 #include <asio/post.hpp>
 
 #include <future>
-#include <optional>
 #include <system_error>
 
 namespace zkasio::testing_detail {

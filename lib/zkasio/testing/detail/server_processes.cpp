@@ -199,6 +199,8 @@ void server_processes::launch(int server) {
     ::posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
     ::posix_spawn_file_actions_addopen(&files, 1, log_file.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
     ::posix_spawn_file_actions_adddup2(&files, 1, 2);
+    // Asio's sockets are inherited: a connection that the server had, too, would not end when this process closes it.
+    ::posix_spawn_file_actions_addclosefrom_np(&files, 3);
     pid_t pid = -1;
     const int failed = ::posix_spawn(&pid, argv[0], &files, nullptr, argv.data(), environ);
     ::posix_spawn_file_actions_destroy(&files);

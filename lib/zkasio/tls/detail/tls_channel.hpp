@@ -5,7 +5,6 @@
 
 #include <openssl/types.h>
 
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>

@@ -9,8 +9,8 @@
 #include <zkasio/transaction.hpp>
 #include <zkasio/types.hpp>
 
+#include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
@@ -99,9 +99,13 @@ using orphans = std::set<std::string>;
 struct unit_state {
     unit_state(session s, std::shared_ptr<const orphans> o) : on(std::move(s)), with_parents(std::move(o)) {}
 
-    /// Sends the request for a node that is not known yet; unit::get() takes the answer.
-    void read_ahead(const std::string& path) {
-        if (!record.view(path) && !ahead.contains(path)) ahead.emplace(path, toolbox(on).start_get(path));
+    /// Asks for the nodes that are not known yet, in one request; unit::get() takes the answers.
+    void read_ahead(std::vector<std::string> paths) {
+        std::sort(paths.begin(), paths.end());
+        paths.erase(std::unique(paths.begin(), paths.end()), paths.end());
+        std::erase_if(paths, [&](const std::string& path) { return record.view(path) || ahead.contains(path); });
+        std::vector<pending_data> asked = toolbox(on).start_gets(paths);
+        for (std::size_t i = 0; i < paths.size(); ++i) ahead.emplace(std::move(paths[i]), std::move(asked[i]));
     }
 
     const session on;  // a session::patient()

@@ -2,7 +2,6 @@
 
 #include <zkasio/locks/detail/cohort/cohort.hpp>
 #include <zkasio/locks/detail/when_lost.hpp>
-#include <zkasio/recipe/toolbox.hpp>
 
 #include <asio/associated_cancellation_slot.hpp>
 #include <asio/associated_executor.hpp>

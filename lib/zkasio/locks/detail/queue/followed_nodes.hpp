@@ -2,7 +2,6 @@
 
 #include <zkasio/back_off.hpp>
 #include <zkasio/recipe/pending.hpp>
-#include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/watch.hpp>
 
 #include <cstdint>

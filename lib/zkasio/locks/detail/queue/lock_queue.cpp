@@ -10,7 +10,6 @@
 #include <asio/post.hpp>
 
 #include <cassert>
-#include <chrono>
 #include <optional>
 #include <utility>
 

@@ -11,7 +11,6 @@
 #include <asio/use_awaitable.hpp>
 
 #include <algorithm>
-#include <iterator>
 #include <string>
 #include <utility>
 

@@ -5,8 +5,6 @@
 #include <zkasio/locks/detail/queue/queue_order.hpp>
 
 #include <map>
-#include <memory>
-#include <vector>
 
 namespace zkasio::lock_detail {
 

@@ -1,7 +1,5 @@
 #include <zkasio/testing/detail/sim/sim_link.hpp>
 
-#include <zkasio/path.hpp>
-
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -229,19 +227,21 @@ void sim_link::handle(event&& e) {
         strip_chroot(path);
         listener_.on_added_watch(e.what, path);
     }
-    bool known = false;
-    if (e.what != node_event::children_changed) known = registered_.erase({e.path, watch_kind::data}) > 0;
-    if (e.what == node_event::children_changed || e.what == node_event::removed)
-        known = registered_.erase({e.path, watch_kind::children}) > 0 || known;
-    if (!known || goodbye_sent_) return;
-    // Nobody waits for it where the client has asked for the watch's removal.
-    const auto leaves = [&](const auto& o) {
-        const auto* m = std::get_if<remove_watch_request>(&o.second);
-        return m && m->path == e.path;
+    bool known = false, awaited = false;  // nobody awaits a watch whose removal the client has asked for
+    const auto fires = [&](watch_kind kind) {
+        if (registered_.erase({e.path, kind}) == 0) return;
+        known = true;
+        const auto leaves = [&](const auto& o) {
+            const auto* m = std::get_if<remove_watch_request>(&o.second);
+            return m && m->path == e.path && m->kind == kind;
+        };
+        awaited = awaited || std::none_of(outstanding_.begin(), outstanding_.end(), leaves);
     };
-    const bool told = e.what == node_event::removed && ensemble_.on_told_removed;
-    if (told && std::none_of(outstanding_.begin(), outstanding_.end(), leaves))
-        ensemble_.on_told_removed(client_, e.path, e.czxid);
+    if (e.what != node_event::children_changed) fires(watch_kind::data);
+    if (e.what == node_event::children_changed || e.what == node_event::removed) fires(watch_kind::children);
+    if (!known || goodbye_sent_) return;
+    const bool told = awaited && e.what == node_event::removed && ensemble_.on_told_removed;
+    if (told) ensemble_.on_told_removed(client_, e.path, e.czxid);
     strip_chroot(e.path);
     listener_.on_node_event(e.what, e.path);
 }

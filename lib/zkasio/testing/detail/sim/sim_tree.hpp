@@ -9,7 +9,6 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -56,7 +55,7 @@ public:
     void for_each_child(const std::string& path,
                         const std::function<void(std::string name, const sim_node& child)>& f) const;
     std::vector<std::string> children(const std::string& path) const;  ///< sorted
-    /// As a server lists them: as a Java HashSet of their names is iterated, by buckets, of each the oldest child first.
+    /// As a server lists them: as a Java HashSet of names is iterated, by buckets, of each the oldest child first.
     std::vector<std::string> children_as_listed(const std::string& path) const;
     const std::map<std::string, sim_node>& nodes() const noexcept { return nodes_; }
     std::vector<std::string> ephemerals_of(std::int64_t session) const;

@@ -1,0 +1,213 @@
+// Recipes that read many nodes ask for them in few requests: what that costs, lost connections, and servers that do not
+// know such requests.
+
+#include "support/catch.hpp"
+#include "support/test_client.hpp"
+#include "testing/cost.hpp"
+#include "testing/steps.hpp"
+
+#include <zkasio/discovery/registry.hpp>
+#include <zkasio/error.hpp>
+#include <zkasio/locks/lock_listing.hpp>
+#include <zkasio/queues/work_queue.hpp>
+#include <zkasio/recipe/toolbox.hpp>
+#include <zkasio/testing/fake_ensemble.hpp>
+#include <zkasio/transact/transact.hpp>
+
+#include <cstddef>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+namespace batched_reads_testing {
+
+using namespace zkasio;
+using namespace zkasio::test;
+using zkasio::testing::fake_ensemble;
+
+namespace {
+
+constexpr std::size_t in_batch = 32;
+std::size_t batches_of(std::size_t n) { return (n + in_batch - 1) / in_batch; }
+
+std::string number(std::size_t n) {
+    char text[11];
+    std::snprintf(text, sizeof text, "%010u", static_cast<unsigned>(n));
+    return text;
+}
+
+std::string contender(std::size_t n) { return "/l/_c_0a1b2c3d-0a1b-4a1b-8a1b-0a1b2c3d4e5f-lock-" + number(n); }
+
+void create_contenders(fake_ensemble& e, std::size_t n) {
+    for (std::size_t i = 0; i < n; ++i) e.create(contender(i), std::to_string(i));
+}
+
+service_instance instance(std::size_t n) {
+    return service_instance("orders").id("i" + std::to_string(n)).address("10.0.0.1").port(80);
+}
+
+std::vector<std::string> paths(std::size_t n) {
+    std::vector<std::string> all;
+    for (std::size_t i = 0; i < n; ++i) all.push_back("/a/" + std::to_string(i));
+    return all;
+}
+
+void create_nodes(fake_ensemble& e, std::size_t n) {
+    for (const std::string& path : paths(n)) e.create(path, path);
+}
+
+asio::awaitable<void> read_started(client zk, std::size_t n, std::vector<std::string>& found) {
+    const std::vector<pending_data> asked = toolbox(zk).start_gets(paths(n));
+    for (const pending_data& one : asked) {
+        const node_data node = co_await one.result();
+        found.push_back(node.data);
+    }
+}
+
+}  // namespace
+
+TEST_CASE("cost of list_lock(): a request for 32 contenders", "[numbers]") {
+    for (const std::size_t n : user_counts) {
+        fake_ensemble e;
+        create_contenders(e, n);
+        std::vector<client> zk = connected_clients(e, 1);
+        const cost_meter meter(e);
+        const lock_listing found = e.run(list_lock(zk[0], "/l"));
+        const cost c = meter.read();
+        INFO(n << " contenders: " << c);
+        CHECK(found.contenders.size() == n);
+        CHECK(found.contenders.back().data == std::to_string(n - 1));
+        CHECK(c.requests <= batches_of(n) + 3);  // one by one: n + 3
+        CHECK(c.writes == 0);
+        close_all(e, zk);
+    }
+}
+
+TEST_CASE("cost of registry::instances(): a request for 32 instances", "[numbers]") {
+    for (const std::size_t n : user_counts) {
+        fake_ensemble e;
+        for (std::size_t i = 0; i < n; ++i) {
+            const service_instance one = instance(i);
+            e.create("/services/orders/" + one.id(), one.to_json());
+        }
+        std::vector<client> zk = connected_clients(e, 1);
+        const registry services(zk[0], "/services");
+        const cost_meter meter(e);
+        const service_view found = e.run(services.instances("orders"));
+        const cost c = meter.read();
+        INFO(n << " instances: " << c);
+        CHECK(found.instances().size() == n);
+        CHECK(c.requests <= batches_of(n) + 1);  // one by one: n + 1
+        close_all(e, zk);
+    }
+}
+
+TEST_CASE("cost of transact(): what a body names beforehand is read in one request, by each run", "[numbers]") {
+    for (const std::size_t n : {std::size_t{3}, std::size_t{30}}) {
+        fake_ensemble e;
+        create_nodes(e, n);
+        std::vector<client> zk = connected_clients(e, 1);
+        int runs = 0;
+        const auto body = [&](unit& u) -> asio::awaitable<void> {
+            const std::vector<std::optional<node_data>> found = co_await u.get_all(paths(n));
+            if (++runs == 1) e.set("/a/0", "other");
+            u.set("/a/1", found[0]->data);
+        };
+        const cost_meter meter(e);
+        e.run(transact(zk[0], body));
+        const cost c = meter.read();
+        INFO(n << " nodes: " << c);
+        CHECK(runs == 2);
+        CHECK(e.data("/a/1") == "other");
+        CHECK(c.requests <= 5);  // two runs, a read and a transaction each, and a sync; one by one: 2n + 3
+        CHECK(c.writes == 2);
+        close_all(e, zk);
+    }
+}
+
+TEST_CASE("start_gets: servers that do not know such a request are asked one by one", "[testing]") {
+    fake_ensemble e;
+    e.know_multi_read(false);
+    create_nodes(e, 40);
+    create_contenders(e, 40);
+    const client zk = e.client(calm());
+    e.run(zk.connected());
+    std::vector<std::string> found;
+    e.run(read_started(zk, 40, found));
+    CHECK(found == paths(40));
+    const auto connections = e.traffic(zk).connections;
+    found.clear();
+    e.run(read_started(zk, 40, found));
+    CHECK(found == paths(40));
+    CHECK(e.run(list_lock(zk, "/l")).contenders.size() == 40);
+    CHECK(e.traffic(zk).connections == connections);  // which are known by now
+}
+
+TEST_CASE("start_gets: each node has its own answer", "[testing]") {
+    fake_ensemble e;
+    e.know_multi_read(GENERATE(true, false));
+    create_nodes(e, 4);
+    e.remove("/a/1");
+    e.refuse("/a/2", zk_errc::no_auth);
+    const client zk = e.client(calm());
+    auto body = [&]() -> asio::awaitable<void> {
+        co_await zk.connected();
+        const std::vector<pending_data> asked = toolbox(zk).start_gets(paths(4));
+        const node_data first = co_await asked[0].result();
+        CHECK(first.data == "/a/0");
+        CHECK(first.stat.data_length == 4);
+        const std::string missing = co_await message_of(asked[1].result());
+        CHECK(missing.starts_with("get /a/1: "));
+        const std::error_code none = co_await code_of(asked[1].result());
+        CHECK(none == zk_errc::no_node);
+        const std::error_code refused = co_await code_of(asked[2].result());
+        CHECK(refused == zk_errc::no_auth);
+        const node_data last = co_await asked[3].result();
+        CHECK(last.data == "/a/3");
+        const std::vector<pending_data> none_at_all = toolbox(zk).start_gets({});
+        CHECK(none_at_all.empty());
+        co_await zk.close();
+    };
+    e.run(body());
+}
+
+TEST_CASE("start_gets: lost at any step, the nodes are asked for one by one", "[testing]") {
+    std::size_t steps = 0, lost = 0;
+    for (std::size_t first = 0; first <= steps && first < 60; ++first) {
+        CAPTURE(first);
+        fake_ensemble e(first + 1);
+        create_nodes(e, 5);
+        const client zk = e.client(calm());
+        std::vector<std::string> found;
+        running reading(e.get_executor(), read_started(zk, 5, found));
+        steps = 0;
+        cut_at_steps(e, zk, zk, first, 0, steps);
+        const std::error_code code = e.run(reading.code());
+        e.on_step(nullptr);
+        CHECK((!code || code == condition::retryable));
+        if (!code) CHECK(found == paths(5));
+        lost += e.traffic(zk).connections > 1 ? 1 : 0;
+        e.run(zk.close());
+    }
+    CHECK(lost > 0);
+}
+
+TEST_CASE("start_gets: the end of the client ends all of them, and so does that of the session", "[testing]") {
+    fake_ensemble e;
+    create_nodes(e, 5);
+    const client zk = e.client(calm().close_timeout(1s));
+    const session own = e.run(zk.current_session());
+    e.silence(zk);
+    const std::vector<pending_data> asked = toolbox(own).start_gets(paths(5));
+    if (GENERATE(true, false)) {
+        e.run(zk.close());
+    } else {
+        e.run_for(1s);
+        e.expire(zk);
+        e.let_in(zk);
+        e.run_for(30s);
+    }
+    for (const pending_data& one : asked) CHECK(e.run(code_of(one.result())) == condition::session_ended);
+}
+
+}  // namespace batched_reads_testing
