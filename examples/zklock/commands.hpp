@@ -33,6 +33,7 @@ asio::awaitable<int> use_counter(session s, counter_options o);
 asio::awaitable<int> use_queue(session s, queue_options o);
 
 asio::awaitable<int> examine(session s, doctor_options o, connection_options c);
+asio::awaitable<int> show_cost(session s, cost_options o, connection_options c);
 asio::awaitable<int> bench(session s, bench_options o, connection_options c);
 
 }  // namespace zklock

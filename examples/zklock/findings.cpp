@@ -39,8 +39,7 @@ void findings::add(severity s, const std::string& about, const std::string& text
     list_.push_back(std::move(one));
 }
 
-bool findings::finish() const {
-    nlohmann::ordered_json all;
+bool findings::finish(nlohmann::ordered_json all) const {
     all["findings"] = list_;
     all["warnings"] = warnings_;
     all["problems"] = problems_;

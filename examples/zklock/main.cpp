@@ -36,6 +36,7 @@ zklock::task task_of(const zklock::options& o) {
         case verb::counter: return [&o](session s) { return use_counter(s, o.counter); };
         case verb::queue: return [&o](session s) { return use_queue(s, o.queue); };
         case verb::doctor: return [&o](session s) { return examine(s, o.doctor, o.connection); };
+        case verb::cost: return [&o](session s) { return show_cost(s, o.cost, o.connection); };
         case verb::bench: return [&o](session s) { return bench(s, o.bench, o.connection); };
     }
     return {};

@@ -337,6 +337,11 @@ void add_checks(CLI::App& app, options& o) {
         ->check(is_path)->type_name("");
     doctor.add_flag("--json", o.doctor.json, "for programs");
     duration_option(doctor, "--stuck", o.doctor.stuck, "a holder who has not moved for so long is worth a line");
+    CLI::App& cost = add_verb(app, o, verb::cost, "cost", "what stands there, and what it costs the servers",
+                              "  zklock cost /locks\n");
+    cost.add_option("PATH", o.cost.path, "look at this node, and all that are below")
+        ->check(is_path)->type_name("");
+    cost.add_flag("--json", o.cost.json, "for programs");
     CLI::App& bench = add_verb(app, o, verb::bench, "bench", "how fast locks are with this ensemble",
                                "  zklock bench --clients 8 --duration 10s /tmp\n");
     bench.add_option("PATH", o.bench.path, "work below this node, and leave nothing there")
@@ -541,7 +546,8 @@ std::string_view what_needs_quorum(const options& o) {
         case verb::locks:
         case verb::get:
         case verb::ls:
-        case verb::stat: return "";
+        case verb::stat:
+        case verb::cost: return "";
     }
     return "";
 }

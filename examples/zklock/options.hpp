@@ -108,6 +108,11 @@ struct doctor_options {
     std::chrono::milliseconds stuck{3'600'000};
 };
 
+struct cost_options {
+    std::string path = "/";
+    bool json = false;
+};
+
 struct bench_options {
     std::string path = "/";
     std::chrono::milliseconds duration{2'000};
@@ -117,7 +122,7 @@ struct bench_options {
 
 enum class verb {
     run, elect, locks, break_lock, revoke, get, set, create, rm, ls, stat, acl, watch, tree, whoami, barrier,
-    counter, queue, doctor, bench
+    counter, queue, doctor, cost, bench
 };
 
 struct options {
@@ -131,6 +136,7 @@ struct options {
     counter_options counter;
     queue_options queue;
     doctor_options doctor;
+    cost_options cost;
     bench_options bench;
 };
 

@@ -26,7 +26,7 @@ _zklock_command() {
 _zklock() {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} verb='' action='' path='' i servers=()
     local common='--connect --session-timeout --connect-timeout --auth-file --tls-ca --tls-cert --tls-key --read-only --color --verbose --help --version'
-    local verbs='run elect locks break revoke get set create rm ls stat acl watch tree whoami barrier counter queue doctor bench'
+    local verbs='run elect locks break revoke get set create rm ls stat acl watch tree whoami barrier counter queue doctor cost bench'
     local supervision='--on-loss --on-revoke --grace --acl --data --command --close'
     COMPREPLY=()
     for ((i = 1; i < COMP_CWORD; i++)); do
@@ -93,7 +93,7 @@ _zklock() {
         locks) own='--recursive --json --watch' ;;
         break) own='--node --yes' ;;
         revoke) own='--node --keep-data' ;;
-        get | stat | whoami) own='--json' ;;
+        get | stat | whoami | cost) own='--json' ;;
         ls) own='--long --json' ;;
         watch) own='--count --recursive' ;;
         tree) own='--depth --count' ;;

@@ -6,7 +6,7 @@ to other files of the project links to a page with that file. On the site a page
 and a README of the examples its whole path.
 
 An error is a link to a file or heading that does not exist, the name of a source or header that does not exist, code
-that differs from its file, and a page that the navigation has forgotten.
+that differs from its file, a page that the navigation has forgotten, and a law of cost without a test.
 """
 
 import html
@@ -217,6 +217,31 @@ def check_reference():
             error("docs/reference.md", f"does not name {path}")
 
 
+def check_laws():
+    """Each row of a table of docs/cost.md with the column "kept by" begins the name of one test, and each test of a
+    cost has a row."""
+    tests = {}
+    for file in (ROOT / "tests").rglob("*_test.cpp"):
+        for name, tags in re.findall(r'TEST_CASE\(\s*"([^"]+)",\s*"([^"]*)"', file.read_text(encoding="utf-8")):
+            tests[name] = tags
+    rows, inside = [], False
+    for number, line in enumerate((DOCS / "cost.md").read_text(encoding="utf-8").split("\n"), 1):
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if not line.startswith("|"):
+            inside = False
+        elif cells[-1] == "kept by":
+            inside = True
+        elif inside and not set(line) <= set("|-"):
+            rows.append(cells[-1])
+            found = [name for name in tests if cells[-1] and name.startswith(cells[-1])]
+            if len(found) != 1:
+                error(f"docs/cost.md:{number}", f"{len(found)} tests begin with \"{cells[-1]}\"")
+    for name, tags in tests.items():
+        if re.match(r"cost of |work_queue, cost", name) and "[numbers]" in tags:
+            if not any(row and name.startswith(row) for row in rows):
+                error("docs/cost.md", f"has no row for the test \"{name}\"")
+
+
 def check_links_of_the_project():
     """README and the like link to pages, headings and files; sources name pages."""
     for page in [*ROOT.glob("*.md"), *ROOT.glob("tests/**/*.md"), *ROOT.glob(".github/**/*.md")]:
@@ -259,6 +284,7 @@ def main(tags, out):
     shutil.copyfile(DOCS / "mkdocs.yml", Path(out) / "mkdocs.yml")
     check_links_of_the_project()
     check_reference()
+    check_laws()
     for mistake in errors:
         print(mistake, file=sys.stderr)
     sys.exit(1 if errors else 0)

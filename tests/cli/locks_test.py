@@ -406,6 +406,43 @@ class Checks(support.CliTest):
         self.assertIn(f"{self.path}: there is no such node", out)
         self.assertRegex(out, r"\n1 problem, ")
 
+    def test_cost(self):
+        self.zklock("create", "-p", self.path + "/data", "0123456789")
+        self.hold(path=self.path + "/lock")
+        status, out, err = self.zklock("cost", "--json", self.path)
+        self.assertEqual((status, err), (0, ""))
+        found = json.loads(out)
+        self.assertEqual((found["nodes"], found["ephemerals"], found["sessions"]), (4, 1, 1))
+        self.assertGreater(found["data_bytes"], 10)  # and those of the lock's node
+        (session,) = found["largest_sessions"]
+        node = json.loads(self.zklock("locks", "--json", self.path + "/lock")[1])["holders"][0]
+        self.assertEqual(session["session"], node["session"])
+        self.assertEqual(session["end_bytes"], 48 + 4 + len(node["node"]))
+        self.assertEqual([(d["path"], d["children"]) for d in found["largest_directories"]],
+                         [(self.path, 2), (self.path + "/lock", 1)])
+        self.assertGreater(found["servers"][0]["nodes"], 4)
+        out = self.zklock("cost", self.path)[1]
+        self.assertIn(f"4 nodes at {self.path} and below, 1 of them ephemeral", out)
+        self.assertRegex(out, r"server .*: \d+ connections, \d+ nodes")
+        self.assertRegex(out, r"\n0 problems, 0 warnings\n$")
+
+    def test_cost_of_many_and_of_large_ones(self):
+        self.zklock("create", "-p", self.path + "/large", "x" * 120_000)
+        self.zklock("create", self.path + "/hidden")
+        self.zklock("create", self.path + "/hidden/child")
+        self.zklock("acl", self.path + "/hidden", "--set", "world:anyone:cda")
+        status, out, _ = self.zklock("cost", "--json", self.path)
+        found = json.loads(out)
+        self.assertEqual((status, found["warnings"]), (0, 1), found)
+        self.assertIn("120 kB", [f["text"] for f in found["findings"] if f["severity"] == "warning"][0])
+        self.assertEqual(found["unreadable"], [self.path + "/hidden"])
+        self.zklock("acl", self.path + "/hidden", "--set", "open")
+
+    def test_cost_and_a_path_that_is_not_there(self):
+        status, out, err = self.zklock("cost", self.path)
+        self.assertEqual((status, out), (1, ""))
+        self.assertIn("no such node", err)
+
     def test_bench(self):
         self.zklock("create", self.path)
         status, out, err = self.zklock("bench", "--json", "--duration", "100ms", "--clients", "2", self.path)

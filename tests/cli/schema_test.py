@@ -121,6 +121,7 @@ class Schema(support.CliTest):
         status, out, _ = self.zklock("doctor", "--json", self.path)
         self.assertIn(status, (0, 1))
         self.check("doctor", json.loads(out))
+        self.check("cost", self.output("cost", "--json", self.path))
         self.zklock("create", self.path + "-bench")
         self.addCleanup(self.zklock, "rm", "-r", "--yes", self.path + "-bench")
         self.check("bench", self.output("bench", "--json", "--clients", "2", "--duration", "50ms",

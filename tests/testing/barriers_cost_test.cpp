@@ -71,6 +71,7 @@ TEST_CASE("cost of a double_barrier: members that enter and leave together", "[b
         CHECK(in.writes <= 2 * n + 4);  // a create, and an attempt to create `ready` of those that count enough
         CHECK(in.listings <= 3 * n);
         CHECK(in.requests <= 16 * n);
+        CHECK(in.bytes <= 70 * n * n + 1500 * n);  // each listing has all names
         const cost_meter leaving(e);
         end(e, leave_at_once(e, inside));
         const cost out = leaving.read();
@@ -78,6 +79,7 @@ TEST_CASE("cost of a double_barrier: members that enter and leave together", "[b
         CHECK(out.writes <= n + 2);  // a removal each, and that of `ready`
         CHECK(out.listings <= 5 * n);
         CHECK(out.requests <= 18 * n);
+        CHECK(out.bytes <= 45 * n * n + 1500 * n);
         CHECK(e.watches() == 0);
         inside.clear();
         close_all(e, all);
@@ -102,6 +104,7 @@ TEST_CASE("cost of a double_barrier: members that come late join the round", "[b
         INFO(n << " members join: " << in);
         CHECK(in.writes <= 2 * n);
         CHECK(in.requests <= 16 * n);
+        CHECK(in.bytes <= 35 * n * n + 2000 * n);
         inside.push_back(std::move(first[0]));
         const cost_meter leaving(e);
         end(e, leave_at_once(e, inside));
@@ -109,6 +112,7 @@ TEST_CASE("cost of a double_barrier: members that come late join the round", "[b
         INFO(n << " members leave: " << out);
         CHECK(out.writes <= n + 3);
         CHECK(out.requests <= 18 * n + 20);
+        CHECK(out.bytes <= 45 * n * n + 2000 * n);
         inside.clear();
         close_all(e, all);
     }
@@ -126,14 +130,16 @@ TEST_CASE("cost of a barrier and a latch: clients that wait", "[barrier][numbers
         e.run_for(1s);
         const cost asked = meter.read();
         INFO(n << " clients wait for a barrier: " << asked);
-        CHECK(asked.requests <= 2 * n);
+        CHECK(asked.requests == n);
+        CHECK(asked.bytes <= 150 * n);
         CHECK(asked.watches == static_cast<std::int64_t>(n));
         e.remove("/gate");
         end(e, waiting);
         e.run_for(1s);
         const cost woken = meter.read();
         INFO("until all were woken: " << woken);
-        CHECK(woken.requests <= 7 * n);
+        CHECK(woken.requests <= 5 * n);
+        CHECK(woken.bytes <= 400 * n);
         CHECK(woken.watches == 0);
         waiting.clear();
 
@@ -149,6 +155,7 @@ TEST_CASE("cost of a barrier and a latch: clients that wait", "[barrier][numbers
         CHECK(l.writes <= 8);
         CHECK(l.listings <= 2 * n + 4);
         CHECK(l.requests <= 8 * n + 20);
+        CHECK(l.bytes <= 600 * n + 1500);
         CHECK(l.watches == 0);
         close_all(e, all);
     }
@@ -165,6 +172,7 @@ TEST_CASE("cost of count_down(): a create and a listing each, four writes while 
         INFO(n << " reports, one after another: " << one);
         CHECK(one.requests <= 2 * n + 4);
         CHECK(one.writes <= n + 4);
+        CHECK(one.bytes <= 4 * n * n + 500 * n);  // each listing has all names, of 7 bytes
         CHECK(one.listings == n);
         CHECK(one.watches == 0);
         const cost c = cost_of_users(e, n, [&](std::size_t i) -> asio::awaitable<void> {
@@ -173,6 +181,7 @@ TEST_CASE("cost of count_down(): a create and a listing each, four writes while 
         INFO(n << " reports at once: " << c);
         CHECK(c.requests <= 5 * n);
         CHECK(c.writes <= 4 * n);
+        CHECK(c.bytes <= 8 * n * n + 600 * n);
         CHECK(c.listings == n);
         CHECK(c.watches == 0);
         CHECK(c.ephemerals == 0);

@@ -70,6 +70,7 @@ TEST_CASE("cost of a cache of n nodes: one watch, and a request for many", "[num
         CHECK(more.bytes <= 500);
         CHECK(less.requests == 0);
         CHECK(again.requests <= n / 100 + 15);
+        CHECK(again.bytes <= 250 * n + 2000);
         CHECK(again.watches == 0);
         const cost closed = cost_in_a_minute(e, [&] { tree.reset(); });
         INFO("closed: " << closed);
@@ -91,12 +92,15 @@ TEST_CASE("cost of n clients that follow the children of one node", "[numbers]")
         const cost more = cost_in_a_minute(e, [&] { e.create("/r/another", "x"); });
         const cost less = cost_in_a_minute(e, [&] { e.remove("/r/another"); });
         INFO(n << " clients, made: " << made << "; one more child: " << more << "; one less: " << less);
-        CHECK(made.requests <= 5 * n);
+        CHECK(made.requests <= 4 * n);
+        CHECK(made.bytes <= 1700 * n);  // ten children
         CHECK(made.listings <= n);
         CHECK(made.watches == as_watches(n));
         CHECK(more.requests == n);
         CHECK(more.listings == 0);
+        CHECK(more.bytes <= 200 * n);
         CHECK(less.requests == 0);
+        CHECK(less.bytes <= 50 * n);
     }
 }
 
@@ -151,6 +155,7 @@ TEST_CASE("cost of a cache of n nodes at servers before 3.6: each is read once, 
         CHECK(more.requests == 3);  // the list of its parent, its data, and its children
         CHECK(more.bytes <= 20 * n + 1000);
         CHECK(again.requests <= 2 * n + 10);
+        CHECK(again.bytes <= 400 * n + 2500);
         CHECK(again.watches == 0);
         const cost closed = cost_in_a_minute(e, [&] { tree.reset(); });
         INFO("closed: " << closed);
@@ -185,7 +190,9 @@ TEST_CASE("cost of n clients that follow one node: a read and a watch each, and 
             CHECK(made.requests <= 2 * n);  // with the sync() of a new session
             CHECK(made.writes == 0);
             CHECK(made.watches == as_watches(n));
+            CHECK(made.bytes <= 200 * n);
             CHECK(changed.requests == n);
+            CHECK(changed.bytes <= 200 * n);
             CHECK(changed.watches == 0);
             CHECK(idle.requests == 0);
             close_all(e, all);
@@ -210,6 +217,7 @@ TEST_CASE("cost of a node that n clients may not read: some ten reads in an hour
         e.run_for(1h);
         const cost idle = cost_in_a_minute(e, [&] { e.run_for(1h); });
         INFO(n << " clients: " << idle);
+        CHECK(idle.bytes <= 5000 * n);
         CHECK(idle.requests <= 3 * n * 24);  // of the cache two, and of the configuration one, in 150 s or more
         CHECK(idle.writes == 0);
         close_all(e, all);

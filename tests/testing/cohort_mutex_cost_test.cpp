@@ -78,7 +78,8 @@ TEST_CASE("cost of cohort_mutex: n processes that each take their turns once", "
             INFO(n << " processes: " << c);
             CHECK(c.writes <= 2 * n);    // a place each, for ten turns: as one waiter of a mutex
             CHECK(c.listings <= 5 * n);
-            CHECK(c.requests <= 16 * n);
+            CHECK(c.requests <= 10 * n);
+            CHECK(c.bytes <= 120 * n * n + 1500 * n);  // each listing has all names
             CHECK(c.watches == 0);
             CHECK(c.ephemerals == 0);
             for (const client& zk : clients) co_await zk.close();
@@ -106,6 +107,7 @@ TEST_CASE("cost of cohort_mutex: n locks that one process keeps while nobody wan
             cost c = meter.read();
             INFO(n << " locks: " << c);
             CHECK(c.writes == n);
+            CHECK(c.bytes <= 900 * n);
             CHECK(c.requests <= 4 * n);  // the create and its listing; a listing, and a read, with a watch each
             CHECK(c.ephemerals == static_cast<std::int64_t>(n));
             CHECK(c.watches <= static_cast<std::int64_t>(2 * n));

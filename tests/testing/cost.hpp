@@ -19,8 +19,8 @@
 #include <system_error>
 #include <vector>
 
-/// What users of a recipe cost the servers, for tests that compare it with a law (docs/limits.md has the laws as a
-/// table). A test has the tag [numbers], and measures for each number of users:
+/// What users of a recipe cost the servers, for tests that compare it with a law (docs/cost.md has the laws as
+/// tables). A test has the tag [numbers], and measures for each number of users:
 ///
 ///     for (const std::size_t n : user_counts) {
 ///         fake_ensemble e;

@@ -57,16 +57,19 @@ TEST_CASE("cost of a service: n instances are announced, and one provider reads 
         CHECK(orders->view().instances().size() == n - 1);
         CHECK(come.writes == n);
         CHECK(come.requests <= 2 * n);
+        CHECK(come.bytes <= 550 * n);
         CHECK(come.watches == static_cast<std::int64_t>(n));
         CHECK(come.ephemerals == static_cast<std::int64_t>(n));
         CHECK(followed.writes == 0);
         CHECK(followed.listings == 1);
-        CHECK(followed.requests <= n + 3);
-        CHECK(followed.watches <= static_cast<std::int64_t>(n + 2));
+        CHECK(followed.requests <= n / 100 + 10);  // each reads up to 128 instances
+        CHECK(followed.bytes <= 320 * n + 1000);
+        CHECK(followed.watches == 1);
+        CHECK(changed.bytes <= 600);
         CHECK(changed.requests <= 1 + 1);  // the provider, and the instance's own watch
-        CHECK(left.listings <= 1);
+        CHECK(left.listings == 0);
         CHECK(left.requests <= 6);
-        CHECK(left.bytes <= 20 * n + 1000);
+        CHECK(left.bytes <= 500);
         orders.reset();
         announced.clear();
         close_all(e, all);
@@ -94,12 +97,15 @@ TEST_CASE("cost of a service that n providers follow: a change is read once by e
         INFO("one instance comes: " << come);
         INFO("one goes: " << gone);
         CHECK(began.listings == n);
-        CHECK(began.requests <= 6 * n);
+        CHECK(began.requests <= 4 * n);
+        CHECK(began.bytes <= 3500 * n);  // ten instances
         CHECK(began.watches == static_cast<std::int64_t>(n));
         CHECK(come.listings == 0);
         CHECK(come.requests <= n + 6);
+        CHECK(come.bytes <= 400 * n + 600);
         CHECK(gone.listings == 0);
         CHECK(gone.requests <= 6);
+        CHECK(gone.bytes <= 50 * n + 500);
         CHECK(idle.requests == 0);
         providers.clear();
         close_all(e, all);

@@ -67,12 +67,14 @@ TEST_CASE("cost of an election: a change of leader costs the same for 10 and 200
         CHECK(stood.ephemerals == static_cast<std::int64_t>(n));
         CHECK(stood.listings == n);
         CHECK(stood.requests <= 3 * n + 10);
+        CHECK(stood.bytes <= 50 * n * n + 1000 * n);  // each listing has all names
         // Each watches its predecessor's node; the first five, all nodes ahead and their own.
         CHECK(stood.watches <= static_cast<std::int64_t>(n + 10));
         for (const cost& changed : {stepped, expired}) {
             CHECK(changed.writes <= 2);  // the leader's node goes, and it has another one at the end of the queue
             CHECK(changed.listings <= 2);
             CHECK(changed.requests <= 6);
+            CHECK(changed.bytes <= 65 * n + 1500);  // a listing
             CHECK(changed.ephemerals == 0);
             CHECK(changed.watches <= 1);
         }
@@ -110,11 +112,13 @@ TEST_CASE("cost of an election: each of n observers reads a new leader once, and
         CHECK(began.writes == 0);
         CHECK(began.listings <= n);
         CHECK(began.requests <= 4 * n);
+        CHECK(began.bytes <= 700 * n);  // with the names of two candidates
         CHECK(began.watches <= static_cast<std::int64_t>(2 * n));
         CHECK(joined.requests <= 10);
         CHECK(changed.writes <= 3);
         CHECK(changed.listings <= n + 4);
         CHECK(changed.requests <= 4 * n + 20);
+        CHECK(changed.bytes <= 800 * n + 2000);
         CHECK(changed.watches <= 1);
         for (const auto& r : readers) r->cancel();
         for (const auto& r : readers) e.run(r->code());

@@ -88,6 +88,10 @@ asio::awaitable<void> hold_for_ever(Lock lock) {
     const lock_guard guard = co_await lock.acquire();
     co_await wait_for_ever();
 }
+asio::awaitable<void> enter_for_ever(double_barrier into) {
+    const barrier_entry entry = co_await into.enter();
+    co_await wait_for_ever();
+}
 asio::awaitable<void> keep_partition(held_partition&) { co_await wait_for_ever(); }
 asio::awaitable<void> run_partitions(partitioner of) { co_await of.run(&keep_partition); }
 asio::awaitable<void> keep_delivery(delivery&) { co_await wait_for_ever(); }
@@ -151,6 +155,19 @@ std::vector<holding> all_holdings() {
     add("semaphore, five permits", true, 5, 5,
         of_lock([](const client& zk) { return semaphore(zk, "/s", permits::fixed(5)).request(5); }));
     add("slots, a number", true, 1, 1, of_lock([](const client& zk) { return slots(zk, "/n", 100); }));
+    add("unfair_mutex, waiting", false, 1, 0,
+        behind_other([](const client& zk) { return unfair_mutex(zk, "/m"); }));
+    add("shared_mutex, a reader that waits", true, 2, 1, [](s x) {
+        return kept_all{keep_running(x.e, hold_for_ever(shared_mutex(x.other, "/m"))),
+                        keep_running(x.e, hold_for_ever(shared_mutex(x.zk, "/m").readers()))};
+    });
+    add("semaphore, waiting", true, 2, 2,
+        behind_other([](const client& zk) { return semaphore(zk, "/s", permits::fixed(1)).request(); }));
+    add("slots, waiting", false, 1, 0, behind_other([](const client& zk) { return slots(zk, "/n", 1); }));
+    add("multi_mutex of three, waiting for the first", true, 2, 1, behind_other([](const client& zk) {
+            return multi_mutex(zk).add(mutex(zk, "/a")).add(mutex(zk, "/b")).add(mutex(zk, "/c"));
+        }));
+    add("cohort_mutex, waiting", true, 2, 1, behind_other(cohort));
     add("candidate, leading", true, 1, 1, [](s x) {
         kept_all one{keep(candidate(x.zk, "/election"))};
         x.e.run_for(5s);
@@ -205,6 +222,8 @@ std::vector<holding> all_holdings() {
     });
     add("double_barrier, inside", true, 1, 1,
         [](s x) { return kept_all{keep(x.e.run(double_barrier(x.zk, "/b", 1).enter()))}; });
+    add("double_barrier, entering", false, 2, 1,
+        [](s x) { return kept_all{keep_running(x.e, enter_for_ever(double_barrier(x.zk, "/b", 2)))}; });
     add("barrier, waiting", false, 1, 0, [](s x) {
         x.e.create("/gate");
         return kept_all{keep_running(x.e, barrier(x.zk, "/gate").wait())};

@@ -13,6 +13,7 @@
 #include <asio/awaitable.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <ctime>
 #include <memory>
 #include <string>
@@ -72,7 +73,8 @@ TEST_CASE("cost of a mutex: a crowd of processes, each of them watches its prede
         INFO(n << " processes: " << c);
         CHECK(c.writes <= 2 * n);
         CHECK(c.listings <= 2 * n);
-        CHECK(c.requests <= 8 * n);
+        CHECK(c.requests <= 6 * n);
+        CHECK(c.bytes <= 80 * n * n + 1000 * n);  // each lists the queue once: all names
         CHECK(c.watches == 0);
         CHECK(c.ephemerals == 0);
         users.clear();
@@ -103,6 +105,7 @@ TEST_CASE("cost of a multi_mutex: that of each of its locks", "[numbers]") {
                 // Whoever gets a later lock finds its queue empty.
                 CHECK(c.listings <= (one_process ? (k - 1) * n + 2 * k : 2 * k * n));
                 CHECK(c.requests <= (one_process ? (3 * k - 1) * n + 4 * k : 6 * k * n));
+                CHECK(c.bytes <= (one_process ? 600 * k * n : 80 * n * n + 1000 * k * n));
                 CHECK(c.watches == 0);
                 CHECK(c.ephemerals == 0);
                 close_all(e, all);
@@ -138,6 +141,7 @@ TEST_CASE("cost of a semaphore: a request that waits for many permits, for each 
         CHECK(c.writes == releases);
         CHECK(c.listings <= releases);
         CHECK(c.requests <= 3 * releases);
+        CHECK(c.bytes <= static_cast<std::uint64_t>(releases * (70 * n)));  // a listing of all permits
         held.clear();
         e.run(waits.code());
         close_all(e, all);

@@ -61,10 +61,12 @@ TEST_CASE("cost of n persistent nodes: a create and a watch each, and nothing wh
         INFO(n << " nodes, made: " << made << "; idle: " << idle << "; left: " << left);
         CHECK(made.writes == n);
         CHECK(made.requests == 2 * n);
+        CHECK(made.bytes <= 350 * n);
         CHECK(made.watches == as_count(n));
         CHECK(made.ephemerals == as_count(n));
         CHECK(idle.requests == 0);
         CHECK(left.writes == n);
+        CHECK(left.bytes <= 350 * n);
         CHECK(left.requests <= 4 * n);  // sync(), a look, the removal, and the removal of the watch
         CHECK(left.watches == -as_count(n));
         CHECK(left.ephemerals == -as_count(n));
@@ -85,6 +87,7 @@ TEST_CASE("cost of a persistent node with a time to live: a read and a write in 
         INFO(n << " nodes: " << idle);
         CHECK(idle.writes <= n * 13);  // each fires the keeper's watch, and other clients' watches
         CHECK(idle.requests <= n * 3 * 13);
+        CHECK(idle.bytes <= n * 6000);
         nodes.clear();
         e.run_for(1min);
     }
@@ -122,6 +125,7 @@ TEST_CASE("cost of a group of n members who observe it", "[numbers]") {
         CHECK(joined.bytes <= 180 * n * n + 3000);
         CHECK(one_left.listings == 0);
         CHECK(one_left.requests <= 6);
+        CHECK(one_left.bytes <= 50 * n + 500);
         close_all(e, all);
     }
 }
@@ -147,11 +151,13 @@ TEST_CASE("cost of a partitioner of n members", "[numbers]") {
         // A member; and for each of its partitions the lock, its directory, and the create that finds none.
         CHECK(come.writes <= n + 3 * 4 * n + n + 30);
         CHECK(come.listings <= 6 * n + 2 * 4 * n);
-        CHECK(come.requests <= n * n + 40 * n + 50);
-        CHECK(come.watches <= as_count(n * n + 12 * n));
+        CHECK(come.requests <= 40 * n + 50);
+        CHECK(come.bytes <= 300 * n * n + 7000 * n);  // each reads all members, many in one request
+        CHECK(come.watches <= as_count(6 * n));
         CHECK(idle.requests == 0);
         CHECK(one_gone.writes <= 20 + n / 2);
         CHECK(one_gone.requests <= 3 * n + 60);
+        CHECK(one_gone.bytes <= 600 * n + 6000);
         close_all(e, all);
         for (const auto& m : members) e.run(m->code());
     }

@@ -70,6 +70,7 @@ TEST_CASE("cost of modify(): a read and a write each, of a node of one's own", "
         INFO(n << " clients: " << c);
         CHECK(c.requests == 2 * n);
         CHECK(c.writes == n);
+        CHECK(c.bytes <= 270 * n);
         CHECK(c.listings == 0);
         CHECK(c.watches == 0);
         CHECK(c.ephemerals == 0);
@@ -98,6 +99,7 @@ TEST_CASE("cost of transactions with receipts: a request each, and one for each 
                 INFO(n << " at a time: " << c);
                 CHECK(c.requests == n + creates);
                 CHECK(c.writes == n + creates);
+                CHECK(c.bytes <= 310 * (n + creates));
                 CHECK(c.listings == 0);
                 CHECK(c.watches == 0);
                 CHECK(c.ephemerals == static_cast<std::int64_t>(creates));
@@ -126,6 +128,8 @@ TEST_CASE("cost of modify() and of a counter: n clients that write one node at o
                    << std::chrono::duration<double>(e.now() - begin).count() << " s");
             CHECK(static_cast<double>(c.writes) <= 0.75 * n_log_n + static_cast<double>(counts ? 2 * n : 0));
             CHECK(static_cast<double>(c.requests) <= 2 * n_log_n + static_cast<double>(counts ? n : 0));
+            CHECK(static_cast<double>(c.bytes) <=
+                  (counts ? 250 : 150) * n_log_n + static_cast<double>(counts ? 300 * n : 0));
             CHECK(c.listings == 0);
             CHECK(c.watches == 0);
             CHECK(c.ephemerals <= static_cast<std::int64_t>(counts ? n : 0));  // a receipt each, at most
@@ -165,6 +169,7 @@ TEST_CASE("cost of modify() and transact(): n coroutines of one client that writ
             CHECK(e.data("/n") == std::to_string(n));
             CHECK(c.writes <= 2 * n + 200);    // 64 receipts, which find no directory, and their directory
             CHECK(c.requests <= 5 * n + 200);  // a read and a write; a sync, a read and a write
+            CHECK(c.bytes <= 900 * n + 40000);
             CHECK(c.ephemerals <= 64);
             close_all(e, all);
         }
@@ -242,6 +247,7 @@ TEST_CASE("cost of an atomic_counter with promote_to(): n clients that add at on
         INFO(n << " clients: " << c);
         CHECK(c.writes <= 9 * n);
         CHECK(c.requests <= 24 * n);
+        CHECK(c.bytes <= 60 * n * n + 1500 * n);  // the turns are those of a mutex: each listing has all names
         CHECK(c.listings <= 2 * n);
         CHECK(c.watches == 0);
         close_all(e, all);
@@ -258,6 +264,7 @@ TEST_CASE("cost of an atomic_counter: of the coroutines of one client, two write
         INFO(n << " coroutines: " << c);
         CHECK(c.requests <= 2);
         CHECK(c.writes <= 2);
+        CHECK(c.bytes <= 700);
         CHECK(c.ephemerals <= 1);
         close_all(e, all);
     }
@@ -280,6 +287,7 @@ TEST_CASE("cost of transact(): two reads and a write each, of nodes of one's own
         INFO(n << " clients: " << c);
         CHECK(c.requests == 3 * n);
         CHECK(c.writes == n);
+        CHECK(c.bytes <= 550 * n);
         CHECK(c.listings == 0);
         CHECK(c.ephemerals == 0);
         close_all(e, all);
@@ -297,8 +305,9 @@ TEST_CASE("cost of a config_value: a watch each, and a read for each change", "[
         INFO(n << " values begin: " << first);
         CHECK(first.writes == 0);
         CHECK(first.listings == 0);
-        CHECK(first.requests <= 2 * n);
-        CHECK(first.watches <= static_cast<std::int64_t>(2 * n));
+        CHECK(first.requests <= 2 * n);  // with the sync() of a new session
+        CHECK(first.bytes <= 200 * n);
+        CHECK(first.watches == static_cast<std::int64_t>(n));
         const cost_meter meter(e);
         e.set("/limit", "2");
         e.run_for(std::chrono::seconds(5));
@@ -306,7 +315,8 @@ TEST_CASE("cost of a config_value: a watch each, and a read for each change", "[
         const cost c = meter.read();
         INFO(n << " values, one change: " << c);
         CHECK(c.writes == 0);
-        CHECK(c.requests <= 2 * n);
+        CHECK(c.requests == n);
+        CHECK(c.bytes <= 200 * n);
         CHECK(c.watches == 0);
         values.clear();
         close_all(e, all);
@@ -333,6 +343,7 @@ TEST_CASE("cost of an unfair_mutex: each release costs a create and a read of ea
         INFO(n << " waiters, one release: " << c);
         CHECK(c.requests <= 2 * n + 5);
         CHECK(c.writes <= n + 5);
+        CHECK(c.bytes <= 260 * n + 500);
         CHECK(c.listings == 0);
         CHECK(c.ephemerals == 0);
         CHECK(c.watches <= 1);
@@ -356,6 +367,7 @@ TEST_CASE("cost of an id_allocator: a write for each block, and three requests m
         INFO(n << " ids of one process: " << c);
         CHECK(c.writes <= n / block + 3);
         CHECK(c.requests <= n / block + 6);
+        CHECK(c.bytes <= 150 * n / block + 600);
         CHECK(c.listings == 0);
         CHECK(c.watches == 0);
         CHECK(c.ephemerals == 0);
@@ -380,6 +392,7 @@ TEST_CASE("cost of an id_allocator: a write for each block, and three requests m
         INFO(n << " processes, an id each: " << c);
         CHECK(c.writes <= 2 * n + 2);
         CHECK(c.requests <= 4 * n + 2);
+        CHECK(c.bytes <= 500 * n);
         CHECK(c.listings == 0);
         CHECK(c.watches == 0);
         each.clear();

@@ -93,6 +93,7 @@ TEST_CASE("cost of a shared_mutex: many writers of two processes, a listing wher
             CHECK(c.writes == 2 * grants);
             CHECK(c.listings <= passed + 4);
             CHECK(c.requests <= 2 * grants + 3 * passed + 10);
+            CHECK(c.bytes <= 60 * passed * n + 900 * grants);  // each listing has all names
             CHECK(c.watches == 0);
             CHECK(c.ephemerals == 0);
             close_all(e, all);

@@ -85,6 +85,7 @@ TEST_CASE("cost of slots: processes that start together, and need all numbers", 
         CHECK(c.writes <= 8 * n);    // a create for each attempt; refused ones spread over 1, 4, 16 ... numbers
         CHECK(c.listings <= 8 * n);  // one for each attempt
         CHECK(c.requests <= 17 * n);
+        CHECK(c.bytes <= 10 * n * n + 600 * n);  // each listing has all names, of 14 bytes
         CHECK(c.watches == static_cast<std::int64_t>(0));
         release_all(e, all, held);
         close_all(e, all);
@@ -107,6 +108,7 @@ TEST_CASE("cost of slots: processes that start together, with numbers that rest"
             CHECK(c.writes <= 16 * n);  // a transaction for each attempt, and one for the servers' time
             CHECK(c.listings <= 9 * n);
             CHECK(c.requests <= 40 * n);  // some records each, too
+            CHECK(c.bytes <= 70 * n * n + 1500 * n);
             release_all(e, all, held);
             e.run_for(2s);
         }
@@ -131,6 +133,7 @@ TEST_CASE("cost of slots: coroutines of one process do not refuse each other", "
                 CHECK(c.writes <= (rest ? 4 : 1) * n);  // three for the servers' time where its node is new
                 CHECK(c.listings <= n + 1);
                 CHECK(c.requests <= (rest ? 6 : 2) * n + 2);
+                CHECK(c.bytes <= (rest ? 500u : 200u) * n);
                 release_all(e, all, held);
                 e.run_for(2s);
             }
@@ -181,6 +184,7 @@ TEST_CASE("cost of slots: coroutines of few processes at fewer numbers, a consta
                     const std::size_t looks = processes * n;
                     CHECK(c.requests <= (rest ? 8 : 4) * n + 4 * looks + 20);
                     CHECK(c.listings <= 3 * looks + 10);
+                    CHECK(c.bytes <= (rest ? 1200u : 400u) * n + 600 * looks);
                     CHECK(c.writes <= (rest ? 4 : 2) * n + looks + 10);
                     CHECK(c.watches == static_cast<std::int64_t>(0));
                     CHECK(e.now() - begin <= (n / numbers + 2) * (10ms + (rest ? 9ms : 7ms)));
@@ -205,6 +209,7 @@ TEST_CASE("cost of slots: an acquire reads few records, however many numbers hav
         INFO(used << " numbers have rested: " << c);
         CHECK(one[0]->slot() == 0u);
         CHECK(c.requests <= 5);  // a listing, a record, the servers' time, the acquire
+        CHECK(c.bytes <= 14 * used + 1000);
         release_all(e, all, one);
         e.run_for(2s);
 

@@ -83,6 +83,7 @@ TEST_CASE("work_queue, cost: items for n processes that wait at an empty queue",
             CHECK(done == 2 * items);
             CHECK(c.listings <= items * (2 * n + 10));  // most processes list once, those that were close more often
             CHECK(c.requests <= items * (2 * n + n / 4 + 20));
+            CHECK(c.bytes <= items * (450 * n + 1000));
             CHECK(c.writes <= items * (n / 16 + 6));  // the put, the claim, the removal, and refused claims
             // While they wait: two watches each, the items and those with a delay; and what claims were seen.
             CHECK(e.watches() <= 3 * n);
@@ -110,6 +111,7 @@ TEST_CASE("work_queue, cost: n items of one process, and n producers", "[numbers
                 const cost c = meter.read();
                 INFO(n << " puts: " << c);
                 CHECK(c.requests == n);  // one each
+                CHECK(c.bytes <= 350 * n);
                 CHECK(c.listings == 0);
                 CHECK(c.ephemerals == 0);
             }
@@ -133,6 +135,7 @@ TEST_CASE("work_queue, cost: n items of one process, and n producers", "[numbers
                 const cost c = meter.read();
                 INFO("100 puts that wait for a minute: " << c);
                 CHECK(c.requests <= 40);  // one in two seconds, for all puts of the session
+                CHECK(c.bytes <= 6000);
                 CHECK(c.listings == 0);
                 for (running& w : wait) w.cancel();
                 for (running& w : wait) co_await w.end();
@@ -147,6 +150,7 @@ TEST_CASE("work_queue, cost: n items of one process, and n producers", "[numbers
                 CHECK(c.writes <= 2 * n + 1);      // a claim and a removal each
                 CHECK(c.requests <= 3 * n + 200);  // and a read; a sixteenth of the items is handed out by a listing
                 CHECK(c.listings <= listings_until_empty(n));
+                CHECK(c.bytes <= 1800 * n);
                 CHECK(c.ephemerals == 0);
             }
             const texts many(n, "x");
@@ -163,6 +167,7 @@ TEST_CASE("work_queue, cost: n items of one process, and n producers", "[numbers
                 INFO(n << " items of consume() with 32 at a time: " << c);
                 CHECK(c.writes <= n + n / 4 + 50);  // a removal each, and claims of up to 32 items
                 CHECK(c.requests <= 2 * n + n / 4 + 200);
+                CHECK(c.bytes <= 1400 * n);
                 consumer.cancel();
                 co_await consumer.end();
             }
@@ -190,6 +195,7 @@ TEST_CASE("work_queue, cost: n items that fail rest with 32 claims", "[numbers]"
             INFO(n << " items: " << c);
             CHECK(c.ephemerals <= 33);      // and a receipt
             CHECK(c.writes <= 2 * n + 10);  // a claim and its end each
+            CHECK(c.bytes <= 3000 * n);
             CHECK(c.listings <= listings_until_empty(n));
             co_await close_all(all);
         };
@@ -217,6 +223,7 @@ TEST_CASE("work_queue, cost: n dead items are read in n / 64 round trips", "[num
             INFO(n << " dead items: " << c << ", " << trips.read() << " round trips");
             CHECK(dead.size() == n);
             CHECK(c.requests <= 2 * n / 32 + 4);  // one by one: 2n + 1
+            CHECK(c.bytes <= 380 * n);
             CHECK(trips.read() <= 10 + n / 4);  // one after another: 2n
             const round_trips again(e);
             for (int i = 0; i < 50; ++i) co_await q.info();
