@@ -6,7 +6,7 @@ namespace zklock {
 /// statuses of their own; the last three are what shells, env and timeout use.
 namespace exit_code {
 inline constexpr int ok = 0;
-inline constexpr int refused = 1;          ///< the servers say no: no such node, no permission; or doctor, cost have findings
+inline constexpr int refused = 1;          ///< the servers say no: no node, no permission; or doctor, cost find faults
 inline constexpr int usage = 120;          ///< the command line
 inline constexpr int not_acquired = 121;   ///< somebody else has the lock, and the time to wait is over
 inline constexpr int lost = 122;           ///< the lock was lost while the command ran
