@@ -89,9 +89,9 @@ TEST_CASE("registry: a listing asks for some instances at a time") {
             return serve(q);
         };
         running listing(r.loop.executor(), listed(registry(zk, "/base")));
-        co_await r.server.until([&] { return r.server.requests.size() > 5; });
+        co_await r.server.until([&] { return r.server.requests.size() > 2; });
         for (int i = 0; i < 5; ++i) co_await next_turns(r.server);
-        CHECK(r.server.requests.size() == 1 + 256 / 32);
+        CHECK(r.server.requests.size() == 1 + 2);  // the first batches
         listing.cancel();
         co_await listing.end();
         r.server.reply_to_all();
