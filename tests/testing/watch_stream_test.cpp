@@ -350,21 +350,26 @@ TEST_CASE("watch_stream: two connections lost by chance, and it is asked for aga
     const client zk = e.client(calm());
     e.create("/a");
     reading one(e, watch_of(e, zk, "/a", watch_mode::recursive));
+    reading other(e, watch_of(e, zk, "/a", watch_mode::recursive));
     e.lose_answer(zk, "add watch");
     e.lose_answer(zk, "add watch");
     e.cut(zk);
     e.run_for(30s);
     CHECK(one.take().empty());
     CHECK(one.end() == zk_errc::unimplemented);
+    CHECK(other.end() == zk_errc::unimplemented);
     one.go_on();
+    other.go_on();
     const auto connections = e.traffic(zk).connections;
     e.set("/a", "1");
     e.run_for(9min);
     CHECK(one.take().empty());
     e.run_for(1min);
     CHECK(one.take() == texts{"look again at /a"});
+    CHECK(other.take() == texts{"look again at /a"});
     e.set("/a", "2");
     CHECK(one.take() == texts{"changed /a"});
+    CHECK(other.take() == texts{"changed /a"});
     CHECK(e.traffic(zk).connections == connections);
 }
 

@@ -83,8 +83,11 @@ void distribute(core& on, reply& r, const kept_replies& to) {
 // under way, and they are as large as the size of the nodes allows. On the strand.
 class batched_gets final : public session_local {
 public:
+    /// All wait in one line: nobody stands in it for long, and a lost connection sends no flood of them.
+    static constexpr std::size_t most_of_a_call = 256;
+
     static std::shared_ptr<batched_gets> of(core& on) {
-        constexpr const char* key = "start_gets";
+        constexpr const char* key = "batches of start_gets()";
         session_record& session = *on.sessions().current();
         if (const auto it = session.locals.find(key); it != session.locals.end())
             if (const auto found = it->second.lock()) return std::static_pointer_cast<batched_gets>(found);
@@ -129,7 +132,7 @@ private:
             to.push_back(std::move(its));
             waiting_.pop_front();
         }
-        const bool together = gets.size() >= std::min(fewest, most_in_batch_) && !are_single(on);
+        const bool together = gets.size() >= fewest && !are_single(on);
         if (together) return ask_together(self, on, std::move(gets), std::move(to));
         const bool may_be_cut = lost_ > 0 || is_paused();  // with the end of a connection that a batch has ended
         for (std::size_t i = 0; i < gets.size(); ++i) {
@@ -170,7 +173,7 @@ private:
         lost_ = 0;
         answered_ = std::max(answered_, n);
         const std::size_t bytes = size_of(r);
-        if (bytes > large_answer)
+        if (bytes > large_answer && n <= most_in_batch_)  // not again for one that was sent before
             halve();
         else if (bytes < small_answer && n == most_in_batch_ && boot_clock::now() >= larger_from_)
             most_in_batch_ = std::min(2 * most_in_batch_, most);
@@ -190,7 +193,12 @@ private:
         answered_ = 0;
         single_until_ = boot_clock::now() + pause;
     }
-    void halve() { most_in_batch_ = std::max<std::size_t>(most_in_batch_ / 2, 1); }
+    void halve() {
+        if (most_in_batch_ / 2 >= fewest)
+            most_in_batch_ /= 2;
+        else  // of large nodes, more are under way one by one
+            single_until_ = boot_clock::now() + pause;
+    }
 
     std::deque<std::pair<command, kept_reply_ptr>> waiting_;
     int under_way_ = 0;                          // batches
@@ -205,6 +213,10 @@ private:
 
 std::vector<pending_data> toolbox::start_gets(std::vector<std::string> paths) const {
     std::vector<pending_data> all;
+    if (paths.size() > batched_gets::most_of_a_call) {
+        for (std::string& path : paths) all.push_back(start_get(std::move(path)));
+        return all;
+    }
     std::vector<command> gets;
     kept_replies to;
     for (std::string& path : paths) {

@@ -191,7 +191,10 @@ void request_table::tell_feeds() {
     const bool is_pause_over = clock::now() >= no_one_watch_before_;
     if (is_pause_over) no_one_watch_before_ = {};
     for (const feed_ptr& f : feeds_.connected()) {
-        if (f->up && !f->by_one_watch && is_pause_over && is_stream(*f)) f->up = one_watches_.contains(f->root);
+        if (f->up && !f->by_one_watch && is_pause_over && is_stream(*f)) {
+            const auto at = one_watches_.find(f->root);  // another feed of this root may have asked already
+            f->up = at != one_watches_.end() && at->second.is == one_watch::stage::refused;
+        }
         if (!f->up) tell(f);
     }
 }
