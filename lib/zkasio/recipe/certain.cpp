@@ -67,7 +67,8 @@ asio::awaitable<void> ensure_created(session on, std::string path, bytes data, c
         if (!hung_up) co_return;
         const bool exists = co_await is_there(on, path);
         if (exists) {
-            // Beside another node it is this request's own; otherwise it may be anybody's.
+            // Others make it beside that node with the same request, so servers do not hang up at it. Otherwise it may
+            // have come by any other one.
             if (!must_exist.empty()) toolbox(on).was_applied(path);
             co_return;
         }
