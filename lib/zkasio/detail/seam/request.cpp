@@ -13,16 +13,8 @@ constexpr std::size_t header_size = 16;  // the packet's length, xid and operati
 constexpr std::size_t step_size = 9;     // in front of each step of a transaction, and behind the last
 
 template <class Request>
-std::string_view path_in(const Request& r) noexcept {
-    if constexpr (requires { r.path; })
-        return r.path;
-    else
-        return {};
-}
-
-template <class Request>
 std::size_t whole_size(const Request& r) noexcept {
-    return r.size() + path_in(r).size();
+    return r.size() + row_path(r).size();
 }
 
 template <class Request>
@@ -92,18 +84,6 @@ std::size_t multi_read_request::size() const noexcept {
     std::size_t n = step_size;
     for (const read_op& op : reads) n += step_size + std::visit([](const auto& read) { return whole_size(read); }, op);
     return n;
-}
-
-bool is_write(const request& r) noexcept {
-    return std::visit([](const auto& row) { return std::remove_cvref_t<decltype(row)>::writes; }, r);
-}
-
-std::string_view operation_name(const request& r) noexcept {
-    return std::visit([](const auto& row) { return std::remove_cvref_t<decltype(row)>::name; }, r);
-}
-
-std::string_view path_of(const request& r) noexcept {
-    return std::visit([](const auto& row) { return path_in(row); }, r);
 }
 
 std::size_t encoded_size(const request& r) noexcept {

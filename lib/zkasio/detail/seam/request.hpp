@@ -206,11 +206,26 @@ static_assert(std::is_same_v<std::variant_alternative_t<first_own_request, reque
 inline bool is_own(const request& r) noexcept { return r.index() >= first_own_request; }
 
 /// Whether a server orders the request among all writes of the ensemble.
-bool is_write(const request& r) noexcept;
+inline bool is_write(const request& r) noexcept {
+    return std::visit([](const auto& row) { return std::remove_cvref_t<decltype(row)>::writes; }, r);
+}
 
-/// The name of a request in messages, and its path ("": none).
-std::string_view operation_name(const request& r) noexcept;
-std::string_view path_of(const request& r) noexcept;
+/// The name of a request in messages.
+inline std::string_view operation_name(const request& r) noexcept {
+    return std::visit([](const auto& row) { return std::remove_cvref_t<decltype(row)>::name; }, r);
+}
+
+/// The path of a request ("": none).
+template <class Row>
+std::string_view row_path(const Row& row) noexcept {
+    if constexpr (requires { row.path; })
+        return row.path;
+    else
+        return {};
+}
+inline std::string_view path_of(const request& r) noexcept {
+    return std::visit([](const auto& row) { return row_path(row); }, r);
+}
 
 /// Bytes on the wire, roughly and never too low.
 std::size_t encoded_size(const request& r) noexcept;
