@@ -42,6 +42,17 @@ enum class session_renewal {
            ///< without a server's word is still ended as soon as a server can be reached
 };
 
+/// How soon after its last acknowledged write a session that holds something writes again, which renews its lease: this
+/// part of the session timeout T. Less often costs the servers fewer writes, each of which all of them store, and
+/// leaves less time for an outage. So much of the lease is left, at least, when the renewal is sent, less a round trip
+/// (with client_options::tick() it is more by T/4 - tick/2):
+enum class lease_renewal {
+    quarter = 4,  ///< 0.36 T
+    third = 3,    ///< 0.28 T
+    half = 2,     ///< 0.11 T: for links whose round trips take T/20 at most, and sessions of 30 s and longer. Bodies
+                  ///< have no stop margin, see lock_guard::run()
+};
+
 /// The id and the password of a session, with which another client, or a later process, can take the session over. Made
 /// without arguments, credentials are of no session: their id is 0, which `client`'s constructor refuses to resume().
 class session_credentials {
@@ -127,6 +138,9 @@ public:
     client_options& read_only(bool on = true) { read_only_ = on; return *this; }
     client_options& suspension(suspension_policy p) { suspension_ = p; return *this; }
     client_options& renewal(session_renewal r) { renewal_ = r; return *this; }
+    /// How often the session's lease is renewed while the session holds something (lease_renewal::quarter). Other
+    /// writes of the session renew the lease as well, and put the renewal off.
+    client_options& lease_renewal(zkasio::lease_renewal after) { lease_renewal_ = after; return *this; }
     /// Presented on every connection; may be called more than once. `client`'s constructor throws for an empty scheme
     /// or one with a NUL.
     client_options& auth(std::string scheme, bytes credential) {
@@ -196,6 +210,7 @@ public:
     bool reads_only() const noexcept { return read_only_; }
     suspension_policy suspension() const noexcept { return suspension_; }
     session_renewal renewal() const noexcept { return renewal_; }
+    zkasio::lease_renewal lease_renewal() const noexcept { return lease_renewal_; }
     const std::vector<auth_info>& auth() const noexcept { return auth_; }
     const acl& default_acl() const noexcept { return default_acl_; }
     bool has_default_acl() const noexcept { return has_default_acl_; }  ///< one was set
@@ -214,6 +229,7 @@ private:
     bool read_only_ = false;
     suspension_policy suspension_ = suspension_policy::keep;
     session_renewal renewal_ = session_renewal::automatic;
+    zkasio::lease_renewal lease_renewal_ = zkasio::lease_renewal::quarter;
     std::vector<auth_info> auth_;
     acl default_acl_ = open_acl();
     bool has_default_acl_ = false;

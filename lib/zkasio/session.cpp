@@ -167,7 +167,11 @@ void session_hold::watch_nodes() const {
 }
 
 boot_clock::time_point session_hold::node_checked() const noexcept {
-    const auto at = hold_ ? hold_->checked.load(std::memory_order_acquire) : boot_clock::rep();
+    if (!hold_) return {};
+    // The write first: if the node is still watched after it, no event of the watch has come before the answer.
+    const boot_clock::rep written = hold_->session->written.load(std::memory_order_acquire);
+    boot_clock::rep at = hold_->checked.load(std::memory_order_acquire);
+    if (hold_->watched.load(std::memory_order_acquire)) at = std::max(at, written);
     return boot_clock::time_point(boot_clock::duration(at));
 }
 
@@ -200,6 +204,10 @@ void session_hold::lose(loss_reason why, std::string_view path) const noexcept {
 std::int64_t session::id() const noexcept { return session_ ? session_->session_id.load() : 0; }
 std::chrono::milliseconds session::timeout() const noexcept {
     return std::chrono::milliseconds(session_ ? session_->timeout_ms.load() : 0);
+}
+boot_clock::duration session::renewal_interval() const noexcept {
+    if (!session_) return {};
+    return boot_clock::duration(timeout()) / static_cast<int>(core_->options().lease_renewal());
 }
 bool session::over() const noexcept { return !session_ || session_->over || core_->forked(); }
 boot_clock::time_point session::leased_until() const noexcept {

@@ -39,6 +39,9 @@ public:
     std::int64_t id() const noexcept;
     /// The session timeout, as granted by the servers.
     std::chrono::milliseconds timeout() const noexcept;
+    /// How long after an acknowledged write a heartbeat follows while a session_hold exists: a part of timeout(), see
+    /// client_options::lease_renewal().
+    boot_clock::duration renewal_interval() const noexcept;
     /// True when the session has ended, as far as this client knows.
     bool over() const noexcept;
     /// The session is certain to live before this time. Only kept up to date while a session_hold exists.
@@ -139,8 +142,11 @@ public:
     /// client. On the strand only.
     bool nodes_watched() const noexcept;
 
-    /// Of a hold on one node: when the latest heartbeat was sent that has found the node, or the hold began; the
-    /// maximum if no heartbeat may look at it. The epoch for a hold that was moved from. From any thread.
+    /// Of a hold on one node: the latest moment at which the ensemble, and not only a server, is known to have had the
+    /// node. That is when the latest heartbeat was sent that has found the node, or while the node is watched the
+    /// latest acknowledged write of the session (an event of the watch would have come before the answer), or when the
+    /// hold began; the maximum if no heartbeat may look at the node. The epoch for a hold that was moved from. From any
+    /// thread.
     boot_clock::time_point node_checked() const noexcept;
     /// A heartbeat for this hold, at once unless the last one is more recent than a sixteenth of the session timeout.
     /// (Other writes of the session put heartbeats off.) To be called on the strand.

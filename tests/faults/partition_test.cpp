@@ -117,6 +117,7 @@ asio::awaitable<void> cut(networked_ensemble& servers, std::chrono::milliseconds
         const client_options o = options(servers.server(victim))
                                      .session_timeout(timeout)
                                      .renewal(session_renewal::none)
+                                     .lease_renewal(static_cast<lease_renewal>(2 + r.cuts % 3))
                                      .close_timeout(300ms);
         auto next = co_await connected_holder(o, dir, dir + "/" + std::to_string(i));
         holders.push_back(std::move(next));

@@ -46,7 +46,11 @@ simulation::simulation(std::uint64_t seed, logging log) : simulation(seed, log, 
 simulation::simulation(scheduler& by, logging log) : simulation(1, log, &by) {}
 
 simulation::simulation(std::uint64_t seed, logging log, scheduler* by)
-    : log_wanted_(log), random_(seed), lateness_(~seed), scheduler_(by) {
+    : log_wanted_(log),
+      renewal_(by ? lease_renewal::quarter : static_cast<lease_renewal>(2 + seed % 3)),
+      random_(seed),
+      lateness_(~seed),
+      scheduler_(by) {
     detail::random_engine().seed(seed);
     detail::jitter_engine().seed(seed);  // where time passes, pauses decide, too
     ensemble.pick = [this](std::size_t below) { return pick(below); };
@@ -69,8 +73,8 @@ std::size_t simulation::pick(std::size_t below) {
 
 client simulation::add_client(suspension_policy when_suspended) {
     const int number = clients();
-    cores_.push_back(std::make_shared<detail::core>(
-        executor(), patient(ensemble.session_timeout).suspension(when_suspended), ensemble.factory(number)));
+    client_options how = patient(ensemble.session_timeout).suspension(when_suspended).lease_renewal(renewal_);
+    cores_.push_back(std::make_shared<detail::core>(executor(), std::move(how), ensemble.factory(number)));
     clients_.push_back(client_over(cores_.back()));
     return clients_.back();
 }

@@ -142,6 +142,7 @@ private:
     void write_down(std::string line);
 
     const logging log_wanted_;
+    const lease_renewal renewal_;  // by the seed
     std::mt19937_64 random_, lateness_;  // apart: whether users are late changes nothing else that is drawn
     std::vector<sim_ensemble::step> possible_;
     bool clients_run_ = true;  // or something that may let them; what the servers do among themselves does not

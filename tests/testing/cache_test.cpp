@@ -103,7 +103,7 @@ TEST_CASE("caches: nodes that stay refused are read some 12 times an hour each",
     const std::size_t before = ensemble.requests(zk);
     const std::uint64_t shown = tree.snapshot().version();
     ensemble.run_for(1h);
-    const std::size_t own_reads = 3600 / 5;  // of an idle session, every eighth of its timeout
+    const std::size_t own_reads = 3600 / 10;  // of an idle session, every quarter of its timeout
     CHECK(ensemble.requests(zk) - before < own_reads + 30 * 2 * refused);
     CHECK(tree.snapshot().version() == shown);  // readers are told nothing
     for (std::size_t n = 0; n < refused; ++n) ensemble.accept("/r/" + std::to_string(n));

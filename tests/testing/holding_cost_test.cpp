@@ -34,6 +34,7 @@
 #include <asio/this_coro.hpp>
 #include <asio/use_awaitable.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -65,7 +66,7 @@ using kept_all = std::vector<kept>;
 struct holding {
     std::string what;
     std::function<kept_all(const scene_of_holding&)> begin;
-    bool is_held;                     // a write every T/4, or else only a read every T/8
+    bool is_held;                     // a write every T/4, and a read between two; or else a read every T/4
     std::size_t watches, ephemerals;  // at the servers, while nothing happens
 };
 
@@ -240,9 +241,9 @@ std::vector<holding> all_holdings() {
 
 }  // namespace
 
-// T is the session timeout. An idle session reads every T/8. One that holds something, however much, writes every T/4,
-// with a check of each node that it holds, and reads once between two writes.
-TEST_CASE("cost of holding: a write every T/4 for a session, a read every T/8, and nothing else", "[numbers]") {
+// T is the session timeout. An idle session reads every T/4. One that holds something, however much, writes every T/4,
+// with a check of nodes that it holds, and reads once between two writes.
+TEST_CASE("cost of holding: a write every T/4 for a session, a read every T/4, and nothing else", "[numbers]") {
     for (const holding& h : all_holdings()) {
         fake_ensemble e;
         const auto sessions = client_options("fake").session_timeout(session_time);
@@ -261,7 +262,7 @@ TEST_CASE("cost of holding: a write every T/4 for a session, a read every T/8, a
                         << " listings, " << t.bytes_in + t.bytes_out << " bytes, " << e.watches(zk) << " watches, "
                         << owned << " ephemerals");
             const std::size_t writes = h.is_held ? 4 * session_times : 0;
-            const std::size_t reads = (h.is_held ? 4 : 8) * session_times;
+            const std::size_t reads = 4 * session_times;
             CHECK(t.writes <= writes + 1);
             CHECK(t.writes + 1 >= writes);
             CHECK(t.reads() <= reads + 1);
@@ -277,6 +278,102 @@ TEST_CASE("cost of holding: a write every T/4 for a session, a read every T/8, a
         e.run(zk.close());
         e.run(other.close());
     }
+}
+
+TEST_CASE("cost of holding: by how often the lease is renewed, and by the number of nodes", "[numbers]") {
+    struct law {
+        lease_renewal often;
+        std::size_t writes, reads;  // in T
+    };
+    for (const law& of : {law{lease_renewal::quarter, 4, 4}, law{lease_renewal::third, 3, 6},
+                          law{lease_renewal::half, 2, 6}})
+        for (const std::size_t n : {1U, 100U, 3000U}) {
+            fake_ensemble e;
+            const client zk =
+                e.client(client_options("fake").session_timeout(session_time).lease_renewal(of.often));
+            const session s = e.run(zk.current_session());
+            std::vector<session_hold> holds;
+            const auto hold_all = [&]() -> asio::awaitable<void> {
+                for (std::size_t i = 0; i < n; ++i) {
+                    const std::string path = "/n" + std::to_string(i) + std::string(40, 'x');
+                    co_await s.create(path, bytes(), create_options().mode(create_mode::ephemeral));
+                    holds.push_back(s.hold(path));
+                }
+            };
+            e.run(hold_all());
+            e.run_for(1min);
+            const testing::traffic before = e.traffic(zk);
+            e.run_for(static_cast<int>(session_times) * session_time);
+            const testing::traffic t = e.traffic(zk).since(before);
+            INFO(n << " nodes, renewed " << static_cast<int>(of.often) << " times in T: " << t.requests
+                   << " requests, " << t.writes << " of them writes, " << t.bytes_in + t.bytes_out << " bytes");
+            CHECK(t.writes <= of.writes * session_times + 1);
+            CHECK(t.writes + 1 >= of.writes * session_times);
+            CHECK(t.reads() <= of.reads * session_times + 1);
+            // Of all nodes, as many are checked as fit into 4 kB.
+            const std::size_t checked = std::min<std::size_t>(n, 60);
+            CHECK(t.bytes_in + t.bytes_out <= 60 * (t.reads() + 1) + (t.writes + 1) * (80 + 120 * checked));
+            for (const session_hold& h : holds) CHECK(h.held());
+            e.remove("/n0" + std::string(40, 'x'));
+            e.run_for(100ms);
+            CHECK(holds.front().reason() == loss_reason::node_deleted);
+            holds.clear();
+            e.run(zk.close());
+        }
+}
+
+// Other writes renew the lease. They also prove that nodes exist which are watched, on which a cohort relies.
+TEST_CASE("cost of holding: a session that writes anyway writes nothing else", "[numbers]") {
+    for (const auto often : {lease_renewal::quarter, lease_renewal::third, lease_renewal::half})
+        for (const bool in_turns : {false, true}) {
+            fake_ensemble e;
+            const client zk = e.client(client_options("fake").session_timeout(session_time).lease_renewal(often));
+            e.create("/n", "");
+            const mutex plain(zk, "/plain");
+            const cohort_mutex cohort(zk, "/cohort");
+            const lock_guard guard = e.run(plain.acquire());
+            const auto write = [&]() -> asio::awaitable<void> {
+                asio::steady_timer timer(e.get_executor());
+                for (;;) {
+                    if (in_turns) co_await cohort.acquire();
+                    timer.expires_after(session_time / 10);
+                    co_await timer.async_wait(asio::use_awaitable);
+                    co_await zk.set("/n", "");
+                }
+            };
+            running writing(e.get_executor(), write());
+            e.run_for(1min);
+            const testing::traffic before = e.traffic(zk);
+            const std::int32_t version = e.stat("/n")->version;
+            e.run_for(static_cast<int>(session_times) * session_time);
+            const testing::traffic t = e.traffic(zk).since(before);
+            const auto own = static_cast<std::uint64_t>(e.stat("/n")->version - version);
+            INFO(t.requests << " requests, " << t.writes << " writes, " << own << " of them asked for");
+            CHECK(own >= 9 * session_times);
+            CHECK(t.writes == own);
+            CHECK(guard.held());
+            writing.cancel();
+            e.run(zk.close());
+        }
+}
+
+TEST_CASE("cost of an idle session: a read every T/4, and every T/8 for 10 T after it has begun to hold something",
+          "[numbers]") {
+    fake_ensemble e;
+    const client zk = e.client(client_options("fake").session_timeout(session_time));
+    e.run(zk.connected());
+    const auto requests_in = [&](std::chrono::seconds time) {
+        const testing::traffic before = e.traffic(zk);
+        e.run_for(time);
+        return e.traffic(zk).since(before).requests;
+    };
+    const auto is_about = [](std::uint64_t n, std::uint64_t law) { return n <= law + 1 && n + 1 >= law; };
+    CHECK(is_about(requests_in(10 * session_time), 40));
+    e.run(mutex(zk, "/lock").with_lock([](lock_guard&) -> asio::awaitable<void> { co_return; }));
+    CHECK(is_about(requests_in(9 * session_time), 72));
+    e.run_for(2 * session_time);
+    CHECK(is_about(requests_in(10 * session_time), 40));
+    e.run(zk.close());
 }
 
 TEST_CASE("cost of another connection: a read for each watched node, and the watch again", "[numbers]") {

@@ -227,10 +227,14 @@ TEST_CASE("stop margin: a body that needs longer is reported", "[testing]") {
 }
 
 TEST_CASE("stop margin: while the servers answer, no body is stopped", "[testing]") {
-    for (const auto margin : {1ms, 1000ms, 2500ms}) {
-        CAPTURE(margin.count());
+    using option = std::pair<std::chrono::milliseconds, lease_renewal>;
+    for (const auto& [margin, often] :
+         {option(1ms, lease_renewal::quarter), option(1000ms, lease_renewal::quarter),
+          option(2500ms, lease_renewal::quarter), option(1ms, lease_renewal::third),
+          option(1666ms, lease_renewal::third), option(0ms, lease_renewal::half)}) {
+        CAPTURE(margin.count(), static_cast<int>(often));
         fake_ensemble ensemble;
-        const client zk = ensemble.client(sessions_of_ten_seconds());
+        const client zk = ensemble.client(sessions_of_ten_seconds().lease_renewal(often));
         const mutex lock(zk, "/lock");
         auto body = [](lock_guard&) -> asio::awaitable<int> {
             co_await sleep_for(1h);
@@ -386,12 +390,18 @@ TEST_CASE("stop margin: one that no lease has room for is refused before the bod
         FAIL("begun");
         co_return;
     };
-    for (const std::chrono::milliseconds margin : {-1ms, 2501ms}) {
+    const auto is_refused = [&](const mutex& on, std::chrono::milliseconds margin) {
         auto with_lock = [&]() -> asio::awaitable<void> {
-            co_await lock.with_lock(body, with_lock_options().stop_margin(margin));
+            co_await on.with_lock(body, with_lock_options().stop_margin(margin));
         };
-        CHECK(ensemble.run(code_of(with_lock())) == errc::invalid_argument);
-    }
+        return ensemble.run(code_of(with_lock())) == errc::invalid_argument;
+    };
+    for (const std::chrono::milliseconds margin : {-1ms, 2501ms}) CHECK(is_refused(lock, margin));
+    const auto other = [&](lease_renewal often) {
+        return mutex(ensemble.client(sessions_of_ten_seconds().lease_renewal(often)), "/other");
+    };
+    CHECK(is_refused(other(lease_renewal::third), 1667ms));
+    CHECK(is_refused(other(lease_renewal::half), 1ms));
 }
 
 // A body that is stopped by the margin, and what its with_lock() fails with.

@@ -171,10 +171,12 @@ asio::awaitable<loss_reason> until_lost(claim_ptr claim) {
 using plain_body = std::function<asio::awaitable<void>()>;
 
 void check_margin(const claim_ptr& claim, std::chrono::nanoseconds margin, std::string_view operation) {
-    const std::chrono::nanoseconds most = claim->on().timeout() / 4;
+    // A renewal is sent when more than this, and T/10, is left of the lease, see lease_renewal.
+    const boot_clock::duration half = boot_clock::duration(claim->on().timeout()) / 2;
+    const std::chrono::nanoseconds most = half - claim->on().renewal_interval();
     if (margin >= std::chrono::nanoseconds::zero() && margin <= most) return;
     throw error(errc::invalid_argument, operation, claim->paths().front(),
-                "a stop margin is between 0 and a quarter of the session timeout: " +
+                "a stop margin is between 0 and half the session timeout less client_options::lease_renewal(): " +
                     std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(most).count()) + " ms");
 }
 

@@ -44,7 +44,7 @@ namespace zkasio {
 /// *When the lock's node is removed* by an operator, another client has the lock at once, and this client hears of the
 /// removal from its watch on the node. If the lock was waited for, the watch is set in advance. Otherwise the watch is
 /// set when the lock has been held for a quarter of the session timeout, since most locks are not held for so long: a
-/// removal before that is noticed by the first heartbeat, up to a quarter of the session timeout late, or by commit().
+/// removal before that is noticed then, up to a quarter of the session timeout late, or by a heartbeat or commit().
 /// (A leadership is watched from its grant on.) This holds while the connection works. If the connection is silent, the
 /// client hears nothing of the removal, and held() is true until the lease ends, at most a session timeout later.
 ///
@@ -110,10 +110,10 @@ public:
     /// margin: loss_reason::lease_ended. No further one begins. A body that completes nevertheless in time has
     /// completed. While the lease has no more than the margin left, a body waits for a longer lease before it begins.
     /// Reported as a lock_stop_report. A connection that is lost for longer than about a third of the session timeout
-    /// less the margin stops the body.
+    /// less the margin stops the body (with lease_renewal::third, about a quarter).
     /// *Fails with* errc::lock_released for a guard that was released or is empty, also if it is released before run()
-    /// is awaited; errc::invalid_argument for a margin that is negative or larger than a quarter of the session
-    /// timeout: leases are renewed at intervals of a quarter. The body does not begin then.
+    /// is awaited; errc::invalid_argument for a margin that is negative or larger than half the session timeout
+    /// less client_options::lease_renewal(): T/4, T/6, and none for lease_renewal::half. The body does not begin then.
     /// *Lifetime* of the body: see kept_body.hpp.
     template <class Body>
     asio::awaitable<detail::body_value<Body>> run(Body&& body,

@@ -294,17 +294,25 @@ TEST_CASE("core: a node that we may not check any more is held all the same", "[
     r.run(body);
 }
 
-TEST_CASE("core: an idle session reads every T/8, and one that is not idle does not", "[core][hold]") {
+TEST_CASE("core: an idle session reads every T/4, or T/8 when it has had a hold, and one that is not idle does not",
+          "[core][hold]") {
     constexpr auto T = 2400ms;
     rig r;
     r.server.session_timeout = T;
     auto body = [&](client zk) -> asio::awaitable<void> {
-        co_await zk.connected();
+        const session s = co_await zk.current_session();
         const auto began = boot_clock::now();
-        co_await r.server.until([&] { return r.server.own_reads == 8; });
-        CHECK(boot_clock::now() - began >= T * 7 / 8);
+        co_await r.server.until([&] { return r.server.own_reads == 4; });
+        CHECK(boot_clock::now() - began >= T * 3 / 4);
         CHECK(r.server.requests.empty());
         CHECK(r.core->pending_operations() == 0);
+
+        s.hold("");
+        const auto then = boot_clock::now();
+        co_await r.server.until([&] { return r.server.own_reads == 8; });
+        CHECK(boot_clock::now() - then >= T * 3 / 8);
+        CHECK(boot_clock::now() - then < T * 7 / 8);
+        CHECK(r.server.requests.empty());
 
         // As often as that while one asks for something else all the time.
         const std::size_t before = r.server.own_reads;
@@ -404,11 +412,11 @@ TEST_CASE("core: a tick that is known lengthens leases, and what was granted is 
         std::string logged;
     };
     const auto given =
-        GENERATE(values<expectation>({{1600ms, 1600ms, 160ms, 750, ""},
-                                      {1600ms, 1600ms, 800ms, 500, ""},
-                                      {1600ms, 1600ms, 1000ms, 450, "is below two ticks of 1000 ms; leases are short"},
-                                      {800ms, 1600ms, 800ms, 500, ""},
-                                      {800ms, 1600ms, 160ms, 500, "160 ms is not used"}}));
+        GENERATE(values<expectation>({{1600ms, 1600ms, 160ms, 625, ""},
+                                      {1600ms, 1600ms, 800ms, 375, ""},
+                                      {1600ms, 1600ms, 1000ms, 325, "is below two ticks of 1000 ms; leases are short"},
+                                      {800ms, 1600ms, 800ms, 375, ""},
+                                      {800ms, 1600ms, 160ms, 375, "160 ms is not used"}}));
     std::string logged;
     rig r(rig::quick().session_timeout(given.asked_for).tick(given.tick).log([&](std::string_view line) {
         if (line.starts_with("tick: ")) logged += line;
@@ -427,4 +435,118 @@ TEST_CASE("core: a tick that is known lengthens leases, and what was granted is 
     };
     r.run(body);
     CHECK_THROWS_AS(rig(rig::quick().tick(-1ms)), error);
+}
+
+TEST_CASE("core: how often a lease is renewed is an option, which is checked", "[core][hold]") {
+    constexpr auto T = 1600ms;
+    const auto often = GENERATE(lease_renewal::quarter, lease_renewal::third, lease_renewal::half);
+    rig r(rig::quick().lease_renewal(often));
+    r.server.session_timeout = T;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const session s = co_await zk.current_session();
+        CHECK(s.renewal_interval() == boot_clock::duration(T) / static_cast<int>(often));
+        const session_hold hold = s.hold("/a");
+        co_await r.server.until([&] { return r.server.count("multi") == 3; });
+        const auto beats = heartbeats(r.server);
+        for (std::size_t i = 1; i < beats.size(); ++i) CHECK(beats[i].at - beats[i - 1].at >= s.renewal_interval());
+        CHECK(hold.held());
+    };
+    r.run(body);
+    CHECK(session().renewal_interval() == boot_clock::duration());
+    for (const int wrong : {-1, 0, 1, 5}) {
+        const auto make = [&] { rig(rig::quick().lease_renewal(static_cast<lease_renewal>(wrong))); };
+        const std::optional<error> refused = error_of(make);
+        REQUIRE(refused);
+        CHECK(refused->code() == errc::invalid_argument);
+        const std::string text = refused->what();
+        CHECK(text.find("lease_renewal must be a quarter, a third or a half") != std::string::npos);
+    }
+}
+
+TEST_CASE("core: heartbeats check few of the nodes that are watched, in turns", "[core][hold]") {
+    rig r;
+    r.server.session_timeout = 800ms;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const session s = co_await zk.current_session();
+        texts paths;
+        std::vector<session_hold> holds;
+        for (int i = 100; i < 200; ++i) {
+            paths.push_back('/' + std::string(171, 'a') + std::to_string(i));
+            holds.push_back(s.hold(paths.back()));
+        }
+        co_await r.server.until([&] { return r.server.count("multi") >= 1; });
+        CHECK(checked(heartbeats(r.server)[0]) == paths);  // before they are watched
+        co_await r.server.until([&] { return r.server.watched(paths.back()); });
+        const std::size_t before = r.server.count("multi");
+        co_await r.server.until([&] { return r.server.count("multi") == before + 5; });
+        texts seen;
+        const auto beats = heartbeats(r.server);
+        for (std::size_t i = before; i < beats.size(); ++i) {
+            const texts some = checked(beats[i]);
+            CHECK(some.size() == 20);  // of 200 bytes each
+            seen.insert(seen.end(), some.begin(), some.end());
+        }
+        std::sort(seen.begin(), seen.end());
+        CHECK(seen == paths);
+        // A node whose watch has fired is checked again, whose turn it is or not.
+        r.server.answer = [](const request& q) {
+            const bool watches = std::holds_alternative<get_request>(q);
+            return watches ? std::nullopt : std::optional<reply>(reply{});
+        };
+        r.server.fire(node_event::data_changed, paths[7]);
+        co_await r.server.until([&] { return r.server.count("multi") == before + 7; });
+        for (const auto& beat : {heartbeats(r.server)[before + 5], heartbeats(r.server)[before + 6]}) {
+            const texts some = checked(beat);
+            CHECK(std::count(some.begin(), some.end(), paths[7]) == 1);
+        }
+        for (const session_hold& h : holds) CHECK(h.held());
+    };
+    r.run(body);
+}
+
+TEST_CASE("core: a node that is watched was there when a write was sent that has been acknowledged", "[core][hold]") {
+    rig r;
+    r.server.session_timeout = 1600ms;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const session s = co_await zk.current_session();
+        const session_hold hold = s.hold("/a");
+        co_await next_turns(r.server);
+        const auto began = hold.node_checked();
+        co_await s.set("/b", "x");
+        CHECK(hold.node_checked() == began);  // not watched yet
+        const auto watch_and_write = [&]() -> asio::awaitable<void> {
+            asio::post(s.get_executor(), [&] { hold.watch_nodes(); });
+            co_await r.server.until([&] { return r.server.watched("/a"); });
+            co_await next_turns(r.server);
+            const auto before = boot_clock::now();
+            co_await s.set("/b", "x");
+            CHECK(hold.node_checked() >= before);
+        };
+        co_await watch_and_write();
+        // Neither a refused write, nor a read.
+        const auto known = hold.node_checked();
+        r.server.answer = [](const request& q) {
+            reply a;
+            if (is_write(q)) a.code = zk_errc::no_node;
+            return a;
+        };
+        (void)co_await code_of(s.set("/b", "x"));
+        co_await s.get("/b");
+        CHECK(hold.node_checked() == known);
+        // After another connection, when a heartbeat has found the node watched again.
+        r.server.answer = [](const request& q) {
+            return is_heartbeat(q) ? std::nullopt : std::optional<reply>(reply{});
+        };
+        r.server.drop();
+        co_await r.server.until([&] { return r.server.connections == 2 && r.server.watched("/a"); });
+        co_await s.set("/b", "x");
+        CHECK(hold.node_checked() == known);
+        r.server.answer = [](const request&) { return reply{}; };
+        r.server.reply_to_all();
+        co_await r.server.until([&] { return hold.node_checked() > known; });
+        const auto before = boot_clock::now();
+        co_await s.set("/b", "x");
+        CHECK(hold.node_checked() >= before);
+    };
+    r.run(body);
 }

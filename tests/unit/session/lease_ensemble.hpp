@@ -33,6 +33,7 @@ public:
     duration ping_late{}, ping_later{};  // of the leader's timer: at most, and always
     wire to_follower, to_leader, to_server, to_client;
     duration known_half_tick{};  // what the lease is told
+    int renewals = 4;
     bool reads_when_idle = true;
 
     time_point now = start;
@@ -62,7 +63,7 @@ public:
 
     void open() {
         expires = expiry_from(now + to_server.delay + to_leader.delay);
-        l.connected(now, granted, known_half_tick);
+        l.connected(now, granted, known_half_tick, renewals);
         last_sent_ = now;
         at(now + up_to(half_tick), [this] { ping(); });
         at(now + T / 8, [this] { idle(); });
@@ -135,7 +136,7 @@ private:
     void reconnected(int connection, time_point sent) {
         if (now < stalled_until_) return at(stalled_until_, [=, this] { reconnected(connection, sent); });
         shaking_hands_ = false;
-        l.connected(sent, granted, known_half_tick);
+        l.connected(sent, granted, known_half_tick, renewals);
         check_end();
         if (held_since) beat();
     }
@@ -199,8 +200,9 @@ private:
 
     void idle() {
         if (!reads_when_idle) return;
-        if (now >= last_sent_ + l.read_interval()) send(false);
-        at(std::max({stalled_until_, last_sent_ + l.read_interval(), now + 1ms}), [this] { idle(); });
+        const duration interval = held_since ? l.read_interval() : l.idle_interval();
+        if (now >= last_sent_ + interval) send(false);
+        at(std::max({stalled_until_, last_sent_ + interval, now + 1ms}), [this] { idle(); });
     }
 
     void beat() {

@@ -39,6 +39,7 @@ TEST_CASE("lease: an ensemble in which everything is random, and what the leader
             e.ping_later = latest;
         }
         e.reads_when_idle = chance(90);
+        e.renewals = 4 - static_cast<int>(seed % 3);
         const time_point end = start + 6 * T;
         if (chance(70)) {
             const time_point cut = start + T / 2 + e.up_to(4 * T);
@@ -74,10 +75,19 @@ TEST_CASE("lease: an ensemble in which everything is random, and what the leader
 
 TEST_CASE("lease: with followers whose ticks are at their longest, every phase of reads, pings and the first write",
           "[lease]") {
-    const auto round_trip = GENERATE(as<duration>{}, T / 1000, T / 20, T * 15 / 100);
+    struct expectation {
+        int renewals;
+        duration round_trip, least;
+    };
+    const auto x = GENERATE(expectation{4, T / 1000, T * 30 / 100}, expectation{4, T / 20, T / 4},
+                            expectation{4, T / 10, T / 6}, expectation{4, T * 15 / 100, T / 40},
+                            expectation{3, T / 1000, T * 22 / 100}, expectation{3, T / 20, T / 6},
+                            expectation{3, T * 15 / 100, T / 40}, expectation{2, T / 1000, T * 6 / 100},
+                            expectation{2, T / 20, T / 100});
     for (int phase = 0; phase < 400; ++phase) {
         ensemble e(static_cast<std::uint64_t>(phase));
-        e.to_server = e.to_client = {round_trip / 2};
+        e.renewals = x.renewals;
+        e.to_server = e.to_client = {x.round_trip / 2};
         e.to_follower = e.to_leader = {T / 2000};
         e.at(start, [&] { e.open(); });
         // A lock after an idle time, held from its answer on.
@@ -87,8 +97,41 @@ TEST_CASE("lease: with followers whose ticks are at their longest, every phase o
         REQUIRE(e.wrong == "");
         REQUIRE(e.held_since);
         REQUIRE_FALSE(e.lost);
-        REQUIRE(e.least > T / 20);
+        REQUIRE(e.least > x.least);
     }
+}
+
+TEST_CASE("lease: silence of nearly as much as is left when a heartbeat is sent loses nothing, and more does",
+          "[lease]") {
+    struct expectation {
+        int renewals, left;  // per mille of T
+    };
+    const auto of = GENERATE(expectation{4, 359}, expectation{3, 276}, expectation{2, 109});
+    const bool network = GENERATE(false, true);  // or the loop
+    int lost = 0;
+    for (int phase = 0; phase < 400; ++phase)
+        for (const bool longer : {false, true}) {
+            ensemble e(static_cast<std::uint64_t>(phase));
+            e.renewals = of.renewals;
+            e.to_server = e.to_client = {T / 1000};
+            e.to_follower = e.to_leader = {T / 2000};
+            const duration silent = longer ? T * 2 / 3 : T * of.left / 1000 - T / 100;
+            e.at(start, [&] { e.open(); });
+            e.at(start + 2 * T + phase * T / 400, [&] { e.send(true, [&] { e.hold(); }); });
+            e.on_heartbeat = [&](int beat) {
+                if (beat != 8) return;
+                if (network)
+                    e.silence(silent);
+                else
+                    e.at(e.now + T / 2000, [&] { e.stall(silent); });
+            };
+            e.run(start + 10 * T);
+            REQUIRE(e.wrong == "");
+            REQUIRE(e.held_since);
+            if (!longer) REQUIRE_FALSE(e.lost);
+            lost += e.lost;
+        }
+    CHECK(lost == 400);
 }
 
 TEST_CASE("lease: 0.3 T of silence during the first heartbeat", "[lease]") {
@@ -110,19 +153,19 @@ TEST_CASE("lease: 0.3 T of silence during the first heartbeat", "[lease]") {
         REQUIRE(e.wrong == "");
         REQUIRE(e.held_since);
         REQUIRE_FALSE(e.lost);
-        REQUIRE(e.least > T / 25);
+        REQUIRE(e.least > T / 100);
     }
 }
 
 TEST_CASE("lease: a tick that is known makes more of a slow link", "[lease]") {
-    // T is ten ticks here. Round trips of a quarter of T.
+    // T is ten ticks here. Round trips of a fifth of T.
     const bool known = GENERATE(false, true);
     bool lost = false;
     for (int phase = 0; phase < 400; ++phase) {
         ensemble e(static_cast<std::uint64_t>(phase));
         e.half_tick = T / 20;
         if (known) e.known_half_tick = e.half_tick;
-        e.to_server = e.to_client = {T / 8};
+        e.to_server = e.to_client = {T / 10};
         e.to_follower = e.to_leader = {T / 2000};
         e.at(start, [&] { e.open(); });
         e.at(start + 2 * T + phase * T / 400, [&] { e.send(true, [&] { e.hold(); }); });

@@ -17,9 +17,9 @@ using detail::lease;
 
 namespace {
 
-lease connected(time_point at = start) {
+lease connected(time_point at = start, int renewals = 4) {
     lease l;
-    l.connected(at, T);
+    l.connected(at, T, duration::zero(), renewals);
     return l;
 }
 
@@ -87,13 +87,41 @@ TEST_CASE("lease: a write proves the last read that was answered half a tick bef
     CHECK(l.end() <= start + T - half_tick - late - rtt + 1ms - drift);
 }
 
-TEST_CASE("lease: a first write of a session that was idle is worth 0.6 T", "[lease]") {
+TEST_CASE("lease: a first write of a session that was idle is worth 0.6 T, and 0.48 T if it has had no holds",
+          "[lease]") {
+    const bool has_holds = GENERATE(false, true);
     for (int phase = 0; phase < 100; ++phase) {
         lease l = long_connected();
-        const time_point sent = start + phase * (T / 8) / 100;
-        for (time_point t = start - T; t <= sent; t += T / 8) l.answered(t, t + rtt);
+        const duration pace = has_holds ? l.read_interval() : l.idle_interval();
+        CHECK(pace < T / 3);  // when the C library would send a ping
+        const time_point sent = start + phase * pace / 100;
+        for (time_point t = start - T; t <= sent; t += pace) l.answered(t, t + rtt);
         l.write_answered(sent, sent + rtt);
-        REQUIRE(l.end() >= sent + T * 6 / 10);
+        REQUIRE(l.end() >= sent + (has_holds ? T * 6 / 10 : T * 48 / 100));
+    }
+}
+
+TEST_CASE("lease: when a heartbeat is sent, so much is left", "[lease]") {
+    struct expectation {
+        int renewals, left;  // per mille of T, less a round trip
+    };
+    const auto of = GENERATE(expectation{4, 359}, expectation{3, 276}, expectation{2, 109});
+    lease l = connected(start - 100 * T, of.renewals);
+    CHECK(l.renewal_interval() == T / of.renewals);
+    const int late_by = GENERATE(0, 1, 2, 3);  // eighths of T/8: the reads have any phase
+    time_point last = start, now = start;
+    l.answered(start - T / 2, start - T / 2 + rtt);
+    for (int i = 0; i < 400; ++i) {
+        const time_point read = last + l.read_interval() + late_by * T / 64 * (i % 2), due = l.heartbeat_due();
+        now = last = std::max(now, std::min(read, due));
+        if (now < due) {
+            l.answered(now, now + rtt);
+            continue;
+        }
+        const duration left = l.end() - now;
+        if (late_by == 0) REQUIRE((i < 40 || left >= T * of.left / 1000 - rtt - drift));
+        REQUIRE((i < 40 || left >= T * 9 / 16 - T / of.renewals - rtt));
+        l.write_answered(now, now + rtt);
     }
 }
 
@@ -230,6 +258,7 @@ TEST_CASE("lease: after a silent time it is renewed as soon as it can be", "[lea
 TEST_CASE("lease: random histories against the rule itself", "[lease]") {
     // Answers come in order, T/8 after their requests at the latest.
     const bool with_reconnects = GENERATE(false, true);
+    const int renewals = GENERATE(4, 3, 2);
     std::mt19937_64 random(with_reconnects);
     const auto up_to = [&](duration d) {
         return duration(static_cast<duration::rep>(random() % static_cast<std::uint64_t>(d.count() + 1)));
@@ -238,7 +267,7 @@ TEST_CASE("lease: random histories against the rule itself", "[lease]") {
         const duration pace = T / (1 + static_cast<int>(random() % 64));
         const unsigned writes = 1 + static_cast<unsigned>(random() % 100);
         time_point now = start;
-        lease l = connected(now);
+        lease l = connected(now, renewals);
         rule expected(now);
         std::deque<time_point> under_way;
         duration longest_pause{};
@@ -250,7 +279,7 @@ TEST_CASE("lease: random histories against the rule itself", "[lease]") {
             if (with_reconnects && what < 2) {
                 now += up_to(T / 2);
                 under_way.clear();
-                l.connected(now, T);
+                l.connected(now, T, duration::zero(), renewals);
                 expected.connected(now);
             } else if (now >= due || (!under_way.empty() && what < 50)) {
                 const time_point sent = under_way.front();
@@ -258,9 +287,9 @@ TEST_CASE("lease: random histories against the rule itself", "[lease]") {
                     l.write_answered(sent, now);
                     expected.write_answered(sent, now);
                     const time_point next = l.heartbeat_due();
-                    if (next != sent + T / 4) {  // never later; earlier only where a short lease can be renewed
-                        REQUIRE(next < sent + T / 4);
-                        REQUIRE(next >= l.end() - T * 5 / 16);
+                    if (next != sent + T / renewals) {  // never later; earlier only where a short lease can be renewed
+                        REQUIRE(next < sent + T / renewals);
+                        REQUIRE(next >= l.end() - (T * 9 / 16 - T / renewals));
                         REQUIRE(next >= l.renewable_from());
                         REQUIRE(l.renewable_from() != time_point());
                     }

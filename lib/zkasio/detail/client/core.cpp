@@ -32,6 +32,9 @@ void check(const client_options& options) {
     check_range(options.connection_timeout(), "connection_timeout");
     check_range(options.close_timeout(), "close_timeout");
     if (options.tick() != client_options::duration::zero()) check_range(options.tick(), "tick");
+    if (const int often = static_cast<int>(options.lease_renewal()); often < 2 || often > 4)
+        throw error(errc::invalid_argument, "client options", {},
+                    "lease_renewal must be a quarter, a third or a half of the session timeout");
 }
 
 }  // namespace
@@ -192,6 +195,7 @@ void core::request_answered(const request& what, const reply& r, time_point sent
     session_record& s = *sessions_.current();
     if (!r.sent) link_.answered();
     if (!r.code && is_write(what)) {
+        s.written.store(sent.time_since_epoch().count(), std::memory_order_release);
         s.lease.write_answered(sent, now);
         holds_.lease_changed(s);
     } else if (!r.sent) {  // a server has answered, see reply::sent

@@ -15,6 +15,16 @@ using namespace std::chrono_literals;
 
 // The bytes of paths in one heartbeat, exceeded by one path at most. More nodes are checked in turns.
 constexpr std::size_t heartbeat_budget = 200'000;
+// Of these, for nodes that are watched: if such a node is gone, the watch has told so before the heartbeat is answered.
+// They are checked in turns as well, in case their watches are lost, or an ACL keeps the events from this client.
+constexpr std::size_t budget_for_watched = 4'000;
+
+bool is_watched(const hold::own_node& node) { return node.watch && node.watch->is_set; }
+
+// Only of a hold on one node, see session_hold::node_checked().
+void set_watched(hold& h, const hold::own_node& node) {
+    if (h.nodes.size() == 1) h.watched.store(is_watched(node), std::memory_order_release);
+}
 
 }  // namespace
 
@@ -32,6 +42,7 @@ void hold_keeper::add(const hold_ptr& h) {
     const time_point now = clock::now();
     h->checked = now.time_since_epoch().count();
     s.add(h);
+    s.last_hold_began = now;
     s.watch_nodes_at(*h, now + s.lease.session_timeout() / 4);
     check_lease(now);
     heartbeat(now);
@@ -91,6 +102,7 @@ void hold_keeper::let_go(session_record& s) {
 // -------------------------------------------------------------------------------------------------------- lease
 
 void hold_keeper::disconnected(session_record& s) {
+    for (const auto& [number, h] : s.holds) h->watched.store(false, std::memory_order_release);
     if (options_.suspension() == suspension_policy::lose) end_all(s, loss_reason::suspended);
 }
 
@@ -147,10 +159,12 @@ void hold_keeper::heartbeat(time_point now) {
 std::pair<multi_request, hold_keeper::checked_nodes> hold_keeper::next_check(session_record& s) const {
     multi_request beat;
     checked_nodes checked;
-    std::size_t bytes = 0;
+    std::size_t bytes = 0, bytes_of_watched = 0;
     const auto add = [&](const hold_ptr& h, hold::own_node& node) {
         if (node.unreadable) return;
-        bytes += node.path.size() + link_.chroot().size() + 25;
+        const std::size_t size = node.path.size() + link_.chroot().size() + 25;
+        bytes += size;
+        if (is_watched(node)) bytes_of_watched += size;
         beat.ops.emplace_back(check_op{node.path, any_version});
         checked.emplace_back(h, &node);
     };
@@ -166,16 +180,23 @@ std::pair<multi_request, hold_keeper::checked_nodes> hold_keeper::next_check(ses
             s.next_to_check = {wanted->first, 0};
         }
     }
+    // The next heartbeat begins with the first node that this one leaves out.
+    auto position = s.next_to_check;
+    bool all = true;
     for (std::size_t n = 0; n < s.holds.size() && bytes < heartbeat_budget; ++n) {
-        auto next = s.holds.lower_bound(s.next_to_check.first);
+        auto next = s.holds.lower_bound(position.first);
         if (next == s.holds.end()) next = s.holds.begin();
         const auto& [number, h] = *next;
-        std::size_t i = number == s.next_to_check.first ? s.next_to_check.second : 0;
+        std::size_t i = number == position.first ? position.second : 0;
         if (begun_with.contains(number)) i = h->nodes.size();
-        for (; i < h->nodes.size() && bytes < heartbeat_budget; ++i) add(h, h->nodes[i]);
+        for (; i < h->nodes.size() && bytes < heartbeat_budget; ++i) {
+            if (!is_watched(h->nodes[i]) || bytes_of_watched < budget_for_watched) add(h, h->nodes[i]);
+            else if (std::exchange(all, false)) s.next_to_check = {number, i};
+        }
         const bool whole = i == h->nodes.size();
-        s.next_to_check = {whole ? number + 1 : number, whole ? 0 : i};
+        position = {whole ? number + 1 : number, whole ? 0 : i};
     }
+    if (all) s.next_to_check = position;
     return {std::move(beat), std::move(checked)};
 }
 
@@ -195,8 +216,12 @@ void hold_keeper::heartbeat_answered(session_record& s, const checked_nodes& che
             log_.warn("heartbeat: no permission to check " + node->path, {{"path", node->path}});
         }
     }
-    if (!r.code)
-        for (const auto& [h, node] : checked) h->checked = s.last_heartbeat.time_since_epoch().count();
+    if (!r.code) {
+        for (const auto& [h, node] : checked) {
+            h->checked = s.last_heartbeat.time_since_epoch().count();
+            set_watched(*h, *node);  // after another connection, the request table has set the watch again
+        }
+    }
     if (r.code && !node_gone && !r.sent) log_.warn("heartbeat: " + r.code.message());
     if (node_gone) heartbeat(clock::now());  // the other nodes were not checked
     owner_.timer_changed();
@@ -216,7 +241,10 @@ hold_keeper::time_point hold_keeper::own_read_due() const {
     const bool idle = link_.connected() && !owner_.is_closing() && requests_.waiting() == 0;
     if (!idle) return time_point::max();
     const session_record& s = *owner_.current_session();  // a heartbeat that was just submitted is a request, too
-    return std::max(requests_.last_sent(), s.last_heartbeat) + s.lease.read_interval();
+    const time_point last = std::max(requests_.last_sent(), s.last_heartbeat);
+    // A session that holds something, or has lately begun to: there may soon be another hold.
+    const bool has_holds = !s.holds.empty() || last - 10 * s.lease.session_timeout() < s.last_hold_began;
+    return last + (has_holds ? s.lease.read_interval() : s.lease.idle_interval());
 }
 
 // ------------------------------------------------------------------------------------------- watches on own nodes
@@ -239,6 +267,7 @@ void hold_keeper::watch_own_node(const hold_ptr& h, hold::own_node& node) {
     w->path = node.path;
     w->fired->call([this, h, &node, raw = w.get()] {
         node.watch.reset();
+        set_watched(*h, node);
         if (raw->event == node_event::removed) return end(h, loss_reason::node_deleted, &node);
         h->session->watch_nodes_at(*h, clock::now());
         watch_own_nodes(clock::now());  // its data have changed, which uses the watch up
@@ -253,6 +282,7 @@ void hold_keeper::watch_answered(const hold_ptr& h, hold::own_node& node, const 
     if (!r.code && node.watch != w) requests_.leave_watch(w);  // the hold has ended since
     if (!r.code && r.stat.ephemeral_owner != h->session->session_id.load())
         end(h, loss_reason::node_deleted, &node);  // another session's node of the same name (unfair_mutex)
+    if (!r.code && node.watch == w) set_watched(*h, node);
     if (!r.code) return;
     w->fired->forget_calls();
     node.watch.reset();

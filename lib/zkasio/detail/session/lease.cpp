@@ -5,10 +5,11 @@
 
 namespace zkasio::detail {
 
-void lease::connected(time_point sent, duration session_timeout, duration half_tick) {
+void lease::connected(time_point sent, duration session_timeout, duration half_tick, int renewals) {
     const bool shortened = session_timeout < timeout_;
     timeout_ = session_timeout;
     half_tick_ = half_tick > duration::zero() ? half_tick : session_timeout / 4;
+    renewals_ = renewals;
     last_write_ = sent;
     count_ = 0;  // these requests may have gone to another server, which may not have reported them
     // The leader sets the end of the session again, also to an earlier time.
@@ -34,7 +35,7 @@ void lease::write_answered(time_point sent, time_point answered) {
 }
 
 lease::time_point lease::heartbeat_due() const noexcept {
-    const time_point regular = last_write_ + timeout_ / 4, soonest = end_ - timeout_ * 5 / 16;
+    const time_point regular = last_write_ + renewal_interval(), soonest = end_ - reserve();
     if (regular <= soonest) return regular;
     const time_point renewable = renewable_from();
     if (renewable == time_point()) return regular;

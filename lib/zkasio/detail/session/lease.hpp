@@ -21,8 +21,17 @@ namespace zkasio::detail {
 /// answers and the times at which this client looked at them count, nothing has to be known about when this client was
 /// able to send.
 ///
-/// With a read every read_interval() in an idle session, a write extends the lease to at least
-/// T - half a tick - T/8 - T/64 - one round trip after its sending.
+/// With a read every read_interval(), a write extends the lease to at least
+///
+///     T - half a tick - T/8 - T/64 - one round trip
+///
+/// after its sending. The next heartbeat is sent a renewal_interval() later, and then so much of the lease is left:
+///
+///     T - half a tick - T/8 - T/64 - one round trip - renewal_interval()
+///
+/// Half a tick is T/4 at most, so these are 0.36 T, 0.28 T and 0.11 T for T/4, T/3 and T/2, less a round trip. The
+/// first write of a session with a read every idle_interval() only is worth T/8 less, and the next heartbeat is sent as
+/// much earlier.
 class lease {
 public:
     using duration = boot_clock::duration;
@@ -34,8 +43,8 @@ public:
 
     /// The connection was (re-)established by a handshake that was sent at `sent` or later.
     /// @param half_tick of the servers; zero: T/4, since T is at least two ticks unless the servers' minSessionTimeout
-    /// says otherwise.
-    void connected(time_point sent, duration session_timeout, duration half_tick = duration::zero());
+    /// says otherwise. @param renewals how often a lease is renewed in T: 4, 3 or 2, see renewal_interval().
+    void connected(time_point sent, duration session_timeout, duration half_tick = duration::zero(), int renewals = 4);
 
     /// A server has answered a request, with success or not. `answered` may be late, never early.
     void answered(time_point sent, time_point answered);
@@ -56,9 +65,13 @@ public:
     time_point renewable_from() const noexcept;
 
     duration session_timeout() const noexcept { return timeout_; }
+    /// From the sending of an acknowledged write to the next heartbeat.
+    duration renewal_interval() const noexcept { return timeout_ / renewals_; }
 
     /// After so long without another request, the client sends a read of its own.
     duration read_interval() const noexcept { return timeout_ / 8; }
+    /// The same for a session without holds: often enough for a lock whose round trips take 0.15 T.
+    duration idle_interval() const noexcept { return timeout_ / 4; }
 
 private:
     struct request {
@@ -71,7 +84,12 @@ private:
     /// are late.
     duration report_interval() const noexcept { return half_tick_ + timeout_ / 64; }
 
+    /// What is left of a lease when a heartbeat is sent, at least, while the connection works: see above, with 3/64 T
+    /// for a round trip.
+    duration reserve() const noexcept { return timeout_ * 9 / 16 - renewal_interval(); }
+
     duration timeout_, half_tick_;
+    int renewals_ = 4;
     time_point end_{};
     time_point last_write_{};
     // Answered requests that a later write may prove, in the order of their sending: the newest, and before it no more

@@ -65,7 +65,8 @@ void session_keeper::connected(time_point now) {
     record_->timeout_ms = granted.count();
     // The handshake was sent after the attempt began, and it reached the leader.
     record_->lease.connected(link_.attempt_began(), granted,
-                             half_tick(options_.tick(), options_.session_timeout(), granted));
+                             half_tick(options_.tick(), options_.session_timeout(), granted),
+                             static_cast<int>(options_.lease_renewal()));
     check_tick(granted);
 }
 

@@ -39,8 +39,9 @@ struct hold {
     std::atomic<bool> confirmed{false};  // the lease has covered it: from then on its end is the end of the hold
     std::atomic<const own_node*> lost_node{nullptr};     // of this or of a part; set before `reason`, and before `told`
     // Of a hold on one node: when the latest heartbeat was sent that has found the node; at first when the hold began.
-    // Written on the strand, read anywhere.
+    // `watched`: the server has a watch on the node. Written on the strand, read anywhere.
     std::atomic<boot_clock::rep> checked{0};
+    std::atomic<bool> watched{false};
     one_shot_state lost;
     std::uint64_t number = 0;           // of this hold in its session
     boot_clock::time_point watch_at{};  // the key of this hold in session_record::to_watch
@@ -67,6 +68,7 @@ struct session_record {
     std::atomic<std::int64_t> session_id{0};
     std::atomic<std::int64_t> timeout_ms{0};
     std::atomic<boot_clock::rep> lease_end{0};
+    std::atomic<boot_clock::rep> written{0};  // when the latest acknowledged write was sent
     std::atomic<bool> over{false};
     std::atomic<loss_reason> over_why{loss_reason::session_expired};  // set before `over`
     std::atomic<bool> resumed{false};  // another client had this session: client_options::resume()
@@ -89,6 +91,7 @@ struct session_record {
     bool heartbeat_under_way = false;
     std::set<std::uint64_t> checks_wanted;  // of these holds: the next heartbeat goes out as soon as it may
     boot_clock::time_point last_heartbeat{};
+    boot_clock::time_point last_hold_began = boot_clock::time_point::min();
 
     void add_local(const std::string& key, const std::shared_ptr<session_local>& local) {
         if (locals.size() > 2 * locals_swept + 16) {

@@ -65,7 +65,7 @@ cohort_turn_ptr cohort::take_at_once() {
     effects e;
     locked lock = mutex_.lock();
     if (!lock || over_ || current_ || first_ || state_ != place_state::has_lock) return nullptr;
-    if (place_->claim()->hold().held_until() <= now || unchecked(now) > on_.timeout() / 4) return nullptr;
+    if (place_->claim()->hold().held_until() <= now || unchecked(now) > on_.renewal_interval()) return nullptr;
     tenure next = now_of_tenure(now);
     next.has_waiters = true;
     if (next_tenure_step(limits_, next) != tenure_step::grant) return nullptr;
@@ -222,11 +222,11 @@ boot_clock::duration cohort::unchecked(boot_clock::time_point now) const noexcep
 }
 
 // An operator may have deleted the node, and the link be silent: then another contender has the lock, and a guard is
-// held() until its lease ends. Heartbeats check the node, a quarter of the timeout after each other; when one is
-// overdue by a sixteenth, no turn begins.
+// held() until its lease ends. Heartbeats check the node, a renewal interval after each other (while it is watched, any
+// write does); when one is overdue by a sixteenth of the timeout, no turn begins.
 bool cohort::is_checked(effects& e, boot_clock::time_point now) {
-    const boot_clock::duration age = unchecked(now), timeout = on_.timeout();
-    if (age <= timeout / 4) {
+    const boot_clock::duration age = unchecked(now), timeout = on_.timeout(), interval = on_.renewal_interval();
+    if (age <= interval) {
         waits_for_check_.reset();
         return true;
     }
@@ -234,7 +234,7 @@ bool cohort::is_checked(effects& e, boot_clock::time_point now) {
         check_asked_ = now;
         e.checked = place_;
     }
-    if (age <= timeout / 4 + timeout / 16) return true;
+    if (age <= interval + timeout / 16) return true;
     if (!waits_for_check_) waits_for_check_ = now;
     e.woken = place_;
     const boot_clock::duration pause = (now - *waits_for_check_) / 2;  // short at first: the answer may be near
