@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Measures, and draws what docs/performance.md shows. scripts/bench.sh runs it.
+"""Measures, and draws what docs/performance.md and docs/cost.md show. scripts/bench.sh runs it.
 
     plots.py measure [--quick] BENCHES HOST:PORT DATA [PART...]   runs the benchmarks in BENCHES, prints the tables of
                                                                   targets.py, and writes the figures to DATA, as JSON
@@ -55,6 +55,7 @@ MEASUREMENTS = {
     "structures": ("zkasio_bench_structures", [SERVER, "peers"], [SERVER]),
     "cuts": ("zkasio_bench_cuts", [SERVER, "peers"], [SERVER]),
     "fail-over": ("zkasio_bench_failover", [5], [1]),
+    "scale": ("zkasio_bench_scale", [1000], [100]),  # in virtual time, without a server
 }
 
 
@@ -107,22 +108,64 @@ def bars(axes, values, title, unit):
         spine.set_color(LINE)
 
 
-def figure(directory, name, *panels):
+def prepared_pyplot():
     import matplotlib
     matplotlib.use("svg")
     from matplotlib import pyplot
     matplotlib.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "zkasio", "font.family": "DejaVu Sans"})
+    return pyplot
+
+
+def figure(directory, name, *panels):
+    pyplot = prepared_pyplot()
     rows = sum(max(2, len(values)) for values, _, _ in panels)
     drawn, all_axes = pyplot.subplots(len(panels), 1, figsize=(7, 0.36 * rows + 0.6 * len(panels)), squeeze=False,
                                       gridspec_kw={"height_ratios": [max(2, len(v)) for v, _, _ in panels]})
     for axes, (values, title, unit) in zip(all_axes[:, 0], panels):
         bars(axes, values, title, unit)
     drawn.tight_layout(h_pad=1.4)
+    save(drawn, directory, name)
+
+
+def curves(directory, name, table, column):
+    """A small panel for each row, on logarithmic scales: the column for each number of users."""
+    pyplot = prepared_pyplot()
+    drawn, all_axes = pyplot.subplots(-(-len(table) // 3), 3, figsize=(8, 1.75 * -(-len(table) // 3)), squeeze=False)
+    for axes in all_axes.flat[len(table):]:
+        axes.set_visible(False)
+    for axes, (row, by_users) in zip(all_axes.flat, table.items()):
+        users = sorted(by_users, key=int)
+        values = [middle(by_users[n][column]) for n in users]
+        axes.plot([int(n) for n in users], values, color=OURS, marker="o", markersize=3.5, linewidth=1.6)
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.set_ylim(min(values) / 4, max(values) * 6)
+        axes.set_xlim(int(users[0]) / 1.6, int(users[-1]) * 1.6)
+        axes.set_xticks([int(n) for n in users if n.startswith("1")], [n for n in users if n.startswith("1")])
+        axes.set_xticks([], minor=True)
+        axes.set_yticks([])
+        axes.set_yticks([], minor=True)
+        for n, value in zip(users, values):
+            if n.startswith("1"):
+                text = f"{value:,.0f}" if value >= 100 else f"{value:.2g}"
+                axes.annotate(text, (int(n), value), xytext=(0, 6), textcoords="offset points", ha="center", fontsize=8,
+                              color=TEXT)
+        axes.set_title(row.replace(": ", ":\n"), loc="left", fontsize=8.5, color=TEXT)
+        axes.tick_params(colors=TEXT, labelsize=8, length=0)
+        for side, spine in axes.spines.items():
+            spine.set_visible(side == "bottom")
+            spine.set_color(LINE)
+    drawn.tight_layout(h_pad=1.2, w_pad=1.2)
+    save(drawn, directory, name)
+
+
+def save(drawn, directory, name):
     file = Path(directory) / f"bench-{name}.svg"
     drawn.savefig(file, transparent=True, metadata={"Date": None, "Creator": None})
     text = file.read_text(encoding="utf-8")
     dark = ("<style>@media (prefers-color-scheme: dark) { text { fill: #e3e8ec !important } "
             f'path[style*="{OURS}"] {{ fill: #4db6ac !important }} '
+            f'path[style*="fill: none; stroke: {OURS}"] {{ fill: none !important; stroke: #4db6ac !important }} '
             f'path[style*="{OTHERS}"] {{ fill: #78909c !important }} }}</style>')
     text = text.replace("'DejaVu Sans'", "system-ui, 'DejaVu Sans', sans-serif")
     text = re.sub(r"(<svg [^>]*>)", lambda m: m[1] + "\n " + dark, text, count=1)
@@ -169,8 +212,14 @@ def draw_cache(table, directory):
            ({n: middle(row["heap B"]) for n, row in table.items()}, "memory for a node, beyond path and data", "B"))
 
 
+def draw_scale(table, directory):
+    curves(directory, "scale-requests", table, "requests")
+    curves(directory, "scale-bytes", table, "bytes")
+    curves(directory, "scale-time", table, "s")
+
+
 def draw(data, directory):
-    drawings = {"lock": draw_lock, "get": draw_get, "election": draw_election, "cache": draw_cache}
+    drawings = {"lock": draw_lock, "get": draw_get, "election": draw_election, "cache": draw_cache, "scale": draw_scale}
     for part, figures in json.loads(Path(data).read_text(encoding="utf-8")).items():
         if part in drawings:
             drawings[part](figures, directory)

@@ -243,6 +243,12 @@ ROWS = [
         at_most=0.5),
     Row("fail-over", "all servers away for 7/5 T, T = 5 s: s until a lock is granted, once they write",
         median("ensemble", "lock s"), at_most=2.5),
+    # -------------------------------------------------------------------------------------------------------- scale
+    *[Row("scale", f"{row}: requests for each of 1000 processes / of 100",
+          lambda f, r=row: f.median(r, "1000", "requests") / f.median(r, "100", "requests"), at_most=1.2)
+      for row in ("mutex: three turns each", "election: all stand", "queue: four items for each consumer")],
+    Row("scale", "mutex, 1000 processes: turns of three that the last one is behind",
+        median("mutex: three turns each", "1000", "unfair"), at_most=1),
 ]
 
 
