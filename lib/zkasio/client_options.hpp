@@ -44,13 +44,13 @@ enum class session_renewal {
 
 /// How soon after its last acknowledged write a session that holds something writes again, which renews its lease: this
 /// part of the session timeout T. Less often costs the servers fewer writes, each of which all of them store, and
-/// leaves less time for an outage. So much of the lease is left, at least, when the renewal is sent, less a round trip
-/// (with client_options::tick() it is more by T/4 - tick/2):
+/// leaves less time for an outage. So much of the lease is left when the renewal is sent, less a round trip (T/20 less
+/// for the first one after a time without holds; with client_options::tick() more by T/4 - tick/2). Over a slow link,
+/// renewals are sent while two round trips are left.
 enum class lease_renewal {
     quarter = 4,  ///< 0.36 T
     third = 3,    ///< 0.28 T
-    half = 2,     ///< 0.11 T: for links whose round trips take T/20 at most, and sessions of 30 s and longer. Bodies
-                  ///< have no stop margin, see lock_guard::run()
+    half = 2,     ///< 0.11 T: for sessions of 30 s and longer. Bodies have no stop margin, see lock_guard::run()
 };
 
 /// The id and the password of a session, with which another client, or a later process, can take the session over. Made
@@ -98,7 +98,7 @@ public:
     client_options& session_timeout(any_duration d) { session_timeout_ = d; return *this; }
     /// The servers' tickTime (default: 0, unknown). With a tick, locks stand a slower link: a write renews a lease to
     /// T - tick/2 - T/8 after its sending, instead of T - T/4 - T/8 (T: the session timeout; less a round trip and
-    /// T/64).
+    /// T/64, and T/8 less for the first write after a time without holds).
     ///
     /// Without a tick, T is taken to be two ticks or more. Servers ensure this unless their `minSessionTimeout` is
     /// lower: *with such servers the tick has to be given*, or a lock may be believed to be held for too long. If

@@ -168,11 +168,7 @@ void session_hold::watch_nodes() const {
 
 boot_clock::time_point session_hold::node_checked() const noexcept {
     if (!hold_) return {};
-    // The write first: if the node is still watched after it, no event of the watch has come before the answer.
-    const boot_clock::rep written = hold_->session->written.load(std::memory_order_acquire);
-    boot_clock::rep at = hold_->checked.load(std::memory_order_acquire);
-    if (hold_->watched.load(std::memory_order_acquire)) at = std::max(at, written);
-    return boot_clock::time_point(boot_clock::duration(at));
+    return boot_clock::time_point(boot_clock::duration(hold_->proven()));
 }
 
 void session_hold::check_node() const {

@@ -143,10 +143,10 @@ public:
     bool nodes_watched() const noexcept;
 
     /// Of a hold on one node: the latest moment at which the ensemble, and not only a server, is known to have had the
-    /// node. That is when the latest heartbeat was sent that has found the node, or while the node is watched the
-    /// latest acknowledged write of the session (an event of the watch would have come before the answer), or when the
-    /// hold began; the maximum if no heartbeat may look at the node. The epoch for a hold that was moved from. From any
-    /// thread.
+    /// node. That is when the latest heartbeat was sent that has found the node; or while the node is watched the
+    /// latest acknowledged write of the session within timeout() after that (an event of the watch would have come
+    /// before the answer, unless an ACL keeps events from this client); or when the hold began; the maximum if no
+    /// heartbeat may look at the node. The epoch for a hold that was moved from. From any thread.
     boot_clock::time_point node_checked() const noexcept;
     /// A heartbeat for this hold, at once unless the last one is more recent than a sixteenth of the session timeout.
     /// (Other writes of the session put heartbeats off.) To be called on the strand.

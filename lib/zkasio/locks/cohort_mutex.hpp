@@ -83,7 +83,7 @@ private:
 /// nothing. If an operator deletes the place's node, the guard that has its turn is lost, and the cohort queues again.
 /// If the connection is silent at that time, the client does not hear of it: the turn under way is held() until its
 /// lease ends, as a guard of a `mutex`, while another contender has the lock already. New turns begin only while the
-/// node was checked by a heartbeat, or another write of the session, that was sent no longer ago than 5/16 of the
+/// node was checked by a heartbeat, or by another write of the session, that was sent no longer ago than 5/16 of the
 /// session timeout (a sixteenth more than client_options::lease_renewal(), a quarter): turns wait for one that is
 /// overdue, also on a link that is slower than a sixteenth.
 ///

@@ -171,7 +171,7 @@ asio::awaitable<loss_reason> until_lost(claim_ptr claim) {
 using plain_body = std::function<asio::awaitable<void>()>;
 
 void check_margin(const claim_ptr& claim, std::chrono::nanoseconds margin, std::string_view operation) {
-    // A renewal is sent when more than this, and T/10, is left of the lease, see lease_renewal.
+    // A renewal is sent when more than this, and T/16, is left of the lease, see lease_renewal.
     const boot_clock::duration half = boot_clock::duration(claim->on().timeout()) / 2;
     const std::chrono::nanoseconds most = half - claim->on().renewal_interval();
     if (margin >= std::chrono::nanoseconds::zero() && margin <= most) return;

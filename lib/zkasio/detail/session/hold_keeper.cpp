@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 #include <utility>
+#include <vector>
 
 namespace zkasio::detail {
 namespace {
@@ -21,9 +22,11 @@ constexpr std::size_t budget_for_watched = 4'000;
 
 bool is_watched(const hold::own_node& node) { return node.watch && node.watch->is_set; }
 
-// Only of a hold on one node, see session_hold::node_checked().
-void set_watched(hold& h, const hold::own_node& node) {
-    if (h.nodes.size() == 1) h.watched.store(is_watched(node), std::memory_order_release);
+// Only of a hold on one node, see session_hold::node_checked(). What was proven while the node was watched stays so.
+void set_watched(hold& h, bool is_set) {
+    if (h.nodes.size() != 1 || h.watched.load(std::memory_order_relaxed) == is_set) return;
+    if (!is_set) h.checked = h.proven();
+    h.watched.store(is_set, std::memory_order_release);
 }
 
 }  // namespace
@@ -53,6 +56,7 @@ void hold_keeper::end(const hold_ptr& h, loss_reason why, const hold::own_node* 
     if (h->reason != loss_reason::none) return;
     if (lost) h->lost_node = lost;
     h->reason = why;
+    h->watched = false;
     h->session->drop(h);
     for (const hold_ptr& part : h->parts)
         std::erase_if(part->composites, [&](const auto& whole) { return whole.expired() || whole.lock() == h; });
@@ -102,7 +106,7 @@ void hold_keeper::let_go(session_record& s) {
 // -------------------------------------------------------------------------------------------------------- lease
 
 void hold_keeper::disconnected(session_record& s) {
-    for (const auto& [number, h] : s.holds) h->watched.store(false, std::memory_order_release);
+    for (const auto& [number, h] : s.holds) set_watched(*h, false);
     if (options_.suspension() == suspension_policy::lose) end_all(s, loss_reason::suspended);
 }
 
@@ -133,8 +137,9 @@ void hold_keeper::check_lease(time_point now) {
 
 hold_keeper::time_point hold_keeper::heartbeat_due(time_point now) const {
     const session_record& s = *owner_.current_session();
-    const auto allowed =
-        s.last_heartbeat + s.lease.session_timeout() / 16;  // however they end, not more often than this
+    // However they end, not more often than this: sooner where one that has failed could not be repeated in time.
+    const clock::duration T = s.lease.session_timeout(), left = s.lease.end() - s.last_heartbeat;
+    const auto allowed = s.last_heartbeat + (left > 0s ? std::clamp(left / 4, T / 64, T / 16) : T / 16);
     if (!s.checks_wanted.empty()) return allowed;
     // Without a lease, a hold waits for a renewal.
     return std::max(allowed, s.lease.end() > now ? s.lease.heartbeat_due() : s.lease.renewable_from());
@@ -154,49 +159,48 @@ void hold_keeper::heartbeat(time_point now) {
     requests_.submit(std::move(c), std::move(done), request_table::urgency::first);
 }
 
-// Makes a heartbeat for the nodes of which a check is wanted, and for those that were not checked for the longest time:
-// half of it at least is for the latter, which may not starve.
+// Makes a heartbeat for the nodes of which a check is wanted, for those that are not watched, and for some of the
+// others in turns. Half of it at least is for the latter two.
 std::pair<multi_request, hold_keeper::checked_nodes> hold_keeper::next_check(session_record& s) const {
     multi_request beat;
     checked_nodes checked;
     std::size_t bytes = 0, bytes_of_watched = 0;
     const auto add = [&](const hold_ptr& h, hold::own_node& node) {
-        if (node.unreadable) return;
+        if (node.unreadable) return std::size_t(0);
         const std::size_t size = node.path.size() + link_.chroot().size() + 25;
-        bytes += size;
-        if (is_watched(node)) bytes_of_watched += size;
         beat.ops.emplace_back(check_op{node.path, any_version});
         checked.emplace_back(h, &node);
+        bytes += size;
+        return size;
     };
-    std::set<std::uint64_t> begun_with;
+    std::set<const hold::own_node*> wanted;
     while (!s.checks_wanted.empty() && bytes < heartbeat_budget / 2) {
-        const auto wanted = s.holds.find(*s.checks_wanted.begin());
+        const auto at = s.holds.find(*s.checks_wanted.begin());
         s.checks_wanted.erase(s.checks_wanted.begin());
-        assert(wanted != s.holds.end());
-        if (wanted->second->nodes.size() == 1) {
-            add(wanted->second, wanted->second->nodes.front());
-            begun_with.insert(wanted->first);
-        } else {  // perhaps larger than a heartbeat
-            s.next_to_check = {wanted->first, 0};
+        assert(at != s.holds.end());
+        for (hold::own_node& node : at->second->nodes)
+            if (bytes < heartbeat_budget / 2 && wanted.insert(&node).second) add(at->second, node);
+    }
+    struct turn {
+        std::pair<std::uint64_t, std::size_t> is;
+        const hold_ptr* of;
+    };
+    std::vector<turn> turns;
+    for (const auto& [number, h] : s.holds)
+        for (std::size_t i = 0; i < h->nodes.size(); ++i) turns.push_back({{number, i}, &h});
+    const auto first = std::find_if(turns.begin(), turns.end(), [&](const turn& t) { return t.is >= s.next_to_check; });
+    std::rotate(turns.begin(), first, turns.end());
+    bool all = true;  // otherwise the next heartbeat begins with the first node that this one leaves out
+    for (const auto& [is, h] : turns) {
+        hold::own_node& node = (*h)->nodes[is.second];
+        if (wanted.contains(&node)) continue;
+        const bool watched = is_watched(node);
+        if (bytes >= heartbeat_budget || (watched && bytes_of_watched >= budget_for_watched)) {
+            if (std::exchange(all, false)) s.next_to_check = is;
+        } else if (const std::size_t size = add(*h, node); watched) {
+            bytes_of_watched += size;
         }
     }
-    // The next heartbeat begins with the first node that this one leaves out.
-    auto position = s.next_to_check;
-    bool all = true;
-    for (std::size_t n = 0; n < s.holds.size() && bytes < heartbeat_budget; ++n) {
-        auto next = s.holds.lower_bound(position.first);
-        if (next == s.holds.end()) next = s.holds.begin();
-        const auto& [number, h] = *next;
-        std::size_t i = number == position.first ? position.second : 0;
-        if (begun_with.contains(number)) i = h->nodes.size();
-        for (; i < h->nodes.size() && bytes < heartbeat_budget; ++i) {
-            if (!is_watched(h->nodes[i]) || bytes_of_watched < budget_for_watched) add(h, h->nodes[i]);
-            else if (std::exchange(all, false)) s.next_to_check = {number, i};
-        }
-        const bool whole = i == h->nodes.size();
-        position = {whole ? number + 1 : number, whole ? 0 : i};
-    }
-    if (all) s.next_to_check = position;
     return {std::move(beat), std::move(checked)};
 }
 
@@ -219,7 +223,7 @@ void hold_keeper::heartbeat_answered(session_record& s, const checked_nodes& che
     if (!r.code) {
         for (const auto& [h, node] : checked) {
             h->checked = s.last_heartbeat.time_since_epoch().count();
-            set_watched(*h, *node);  // after another connection, the request table has set the watch again
+            set_watched(*h, is_watched(*node));  // the request table has set it again, after another connection
         }
     }
     if (r.code && !node_gone && !r.sent) log_.warn("heartbeat: " + r.code.message());
@@ -267,7 +271,7 @@ void hold_keeper::watch_own_node(const hold_ptr& h, hold::own_node& node) {
     w->path = node.path;
     w->fired->call([this, h, &node, raw = w.get()] {
         node.watch.reset();
-        set_watched(*h, node);
+        set_watched(*h, false);
         if (raw->event == node_event::removed) return end(h, loss_reason::node_deleted, &node);
         h->session->watch_nodes_at(*h, clock::now());
         watch_own_nodes(clock::now());  // its data have changed, which uses the watch up
@@ -282,7 +286,7 @@ void hold_keeper::watch_answered(const hold_ptr& h, hold::own_node& node, const 
     if (!r.code && node.watch != w) requests_.leave_watch(w);  // the hold has ended since
     if (!r.code && r.stat.ephemeral_owner != h->session->session_id.load())
         end(h, loss_reason::node_deleted, &node);  // another session's node of the same name (unfair_mutex)
-    if (!r.code && node.watch == w) set_watched(*h, node);
+    if (!r.code && node.watch == w) set_watched(*h, true);
     if (!r.code) return;
     w->fired->forget_calls();
     node.watch.reset();

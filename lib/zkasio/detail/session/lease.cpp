@@ -29,6 +29,7 @@ void lease::answered(time_point sent, time_point answered) {
 
 void lease::write_answered(time_point sent, time_point answered) {
     last_write_ = sent;
+    round_trip_ = answered - sent;
     for (std::size_t i = 0; i < count_; ++i)
         if (recent_[i].answered + report_interval() <= sent) end_ = std::max(end_, end_if_heard(recent_[i].sent));
     this->answered(sent, answered);

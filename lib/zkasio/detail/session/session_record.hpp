@@ -39,9 +39,12 @@ struct hold {
     std::atomic<bool> confirmed{false};  // the lease has covered it: from then on its end is the end of the hold
     std::atomic<const own_node*> lost_node{nullptr};     // of this or of a part; set before `reason`, and before `told`
     // Of a hold on one node: when the latest heartbeat was sent that has found the node; at first when the hold began.
-    // `watched`: the server has a watch on the node. Written on the strand, read anywhere.
+    // `watched`: its watch is known to be set, so that writes prove the node, too. Written on the strand, read
+    // anywhere.
     std::atomic<boot_clock::rep> checked{0};
     std::atomic<bool> watched{false};
+    /// See session_hold::node_checked(). From any thread.
+    boot_clock::rep proven() const noexcept;
     one_shot_state lost;
     std::uint64_t number = 0;           // of this hold in its session
     boot_clock::time_point watch_at{};  // the key of this hold in session_record::to_watch
@@ -131,5 +134,15 @@ struct session_record {
 };
 
 using session_record_ptr = std::shared_ptr<session_record>;
+
+inline boot_clock::rep hold::proven() const noexcept {
+    // The write first: if the node is still watched after it, no event of the watch has come before the answer. For T
+    // at most, as an ACL may keep events from this client.
+    const boot_clock::rep written = session->written.load(std::memory_order_acquire);
+    const boot_clock::rep found = checked.load(std::memory_order_acquire);
+    if (!watched.load(std::memory_order_acquire) || written <= found) return found;
+    const boot_clock::duration T = std::chrono::milliseconds(session->timeout_ms.load(std::memory_order_relaxed));
+    return std::min(written, found + T.count());
+}
 
 }  // namespace zkasio::detail
