@@ -1,6 +1,7 @@
 // docs/cancellation.md: time limits, cancellation, bodies.
 #include "guide.hpp"
 
+#include <zkasio/coroutines/async.hpp>
 #include <zkasio/coroutines/result.hpp>
 #include <zkasio/coroutines/task_scope.hpp>
 #include <zkasio/coroutines/timeout.hpp>
@@ -8,9 +9,13 @@
 #include <zkasio/locks/shared_mutex.hpp>
 
 #include <asio/bind_cancellation_slot.hpp>
+#include <asio/buffer.hpp>
 #include <asio/co_spawn.hpp>
+#include <asio/experimental/awaitable_operators.hpp>
 #include <asio/io_context.hpp>
+#include <asio/ip/tcp.hpp>
 #include <asio/post.hpp>
+#include <asio/redirect_error.hpp>
 #include <asio/steady_timer.hpp>
 #include <asio/this_coro.hpp>
 #include <asio/thread_pool.hpp>
@@ -21,6 +26,9 @@
 #include <future>
 #include <iostream>
 #include <string>
+#include <system_error>
+#include <utility>
+#include <variant>
 
 using namespace std::chrono_literals;
 
@@ -44,19 +52,49 @@ asio::awaitable<std::string> settings_in_time(zkasio::client zk) {
 }
 // [/timeout]
 
+// [hang_up]
+// Completes when the peer closes its connection.
+asio::awaitable<void> hung_up(asio::ip::tcp::socket& peer) {
+    char byte = 0;
+    std::error_code failed;
+    while (!failed)
+        co_await peer.async_read_some(asio::buffer(&byte, 1), asio::redirect_error(asio::use_awaitable, failed));
+}
+
+// The lock for a request: none when the deadline has passed, or when nobody waits for the answer any more.
+asio::awaitable<zkasio::lock_guard> lock_for(asio::ip::tcp::socket& peer, zkasio::mutex lock) {
+    using namespace asio::experimental::awaitable_operators;
+    // Without as_result(), the exception at the deadline would not end the wait for the peer.
+    auto first = co_await (zkasio::as_result(zkasio::timeout(2s, lock.acquire())) || hung_up(peer));
+    if (first.index() == 1) co_return zkasio::lock_guard();  // empty
+    auto& granted = std::get<0>(first);
+    if (!granted && granted.error().code() == zkasio::errc::timed_out) co_return zkasio::lock_guard();
+    co_return std::move(granted).value();  // throws any other error
+}
+// [/hang_up]
+
 // ---------------------------------------------------------------------------------- completion tokens and cancellation
 
 // [tokens]
+void settings_for_a_callback(asio::any_io_executor loop, zkasio::client zk) {
+    zkasio::async(loop, zk.get("/guide/settings"), [](std::error_code failed, zkasio::node_data read) {
+        if (!failed) std::cout << read.data << "\n";
+    });
+}
+
 // On any thread except the loop's, which must not be blocked.
 std::string settings_for_a_thread(asio::any_io_executor loop, zkasio::client zk) {
-    std::future<zkasio::node_data> read = asio::co_spawn(loop, zk.get("/guide/settings"), asio::use_future);
+    std::future<zkasio::node_data> read = zkasio::async(loop, zk.get("/guide/settings"), asio::use_future);
     return read.get().data;  // throws the exception of the operation
 }
 
-void settings_for_a_callback(asio::any_io_executor loop, zkasio::client zk) {
-    asio::co_spawn(loop, zk.get("/guide/settings"), [](std::exception_ptr failed, zkasio::node_data read) {
-        if (!failed) std::cout << read.data << "\n";
-    });
+// In coroutines whose executor has another type than any_io_executor.
+using loop_executor = asio::io_context::executor_type;
+constexpr asio::use_awaitable_t<loop_executor> use_loop_awaitable;
+
+asio::awaitable<std::string, loop_executor> settings_for_a_loop(zkasio::client zk) {
+    const zkasio::node_data read = co_await zkasio::async(zk.get("/guide/settings"), use_loop_awaitable);
+    co_return read.data;
 }
 // [/tokens]
 
@@ -66,6 +104,15 @@ void from_another_thread(std::string servers) {
     const std::string read = settings_for_a_thread(threads.get_executor(), zk);
     expect(read == "quiet", "the last settings are there");
     settings_for_a_callback(threads.get_executor(), zk);
+    asio::io_context loop;
+    std::string in_loop;
+    auto read_in_loop = [&]() -> asio::awaitable<void, loop_executor> {
+        std::string now = co_await settings_for_a_loop(zk);
+        in_loop = std::move(now);
+    };
+    asio::co_spawn(loop, read_in_loop, rethrow);
+    loop.run();
+    expect(in_loop == read, "each kind of coroutine reads the same");
     asio::co_spawn(threads, zk.close(), asio::use_future).get();
     threads.join();
 }
@@ -162,6 +209,16 @@ asio::awaitable<void> in_coroutines(zkasio::client zk) {
     const auto before = co_await zk.exists("/guide/settings");
     if (!before) co_await zk.create("/guide/settings", "verbose", with_parents);
     const zkasio::mutex lock(zk, "/guide/lock");
+    asio::ip::tcp::acceptor door(co_await asio::this_coro::executor, {asio::ip::address_v4::loopback(), 0});
+    asio::ip::tcp::socket peer(door.get_executor());
+    peer.connect(door.local_endpoint());
+    asio::ip::tcp::socket server = door.accept();
+    zkasio::lock_guard first = co_await lock_for(server, lock);
+    expect(first.held(), "nobody else has /guide/lock");
+    peer.close();
+    const zkasio::lock_guard second = co_await lock_for(server, lock);
+    expect(!second.held(), "the peer has hung up while the first request has the lock");
+    co_await first.release();
     const bool updated = co_await update(lock);
     expect(updated, "nobody else has /guide/lock");
     co_await rename(zk, lock, "quiet");

@@ -47,8 +47,6 @@ void body_run::cancel_now(asio::cancellation_type how) {
     signal.emit(how);
 }
 
-namespace {
-
 asio::strand<asio::any_io_executor> strand_over(const asio::any_io_executor& caller, body_strand where) {
     using strand = asio::strand<asio::any_io_executor>;
     // target() of Asio 1.22 does not look at the type.
@@ -56,12 +54,18 @@ asio::strand<asio::any_io_executor> strand_over(const asio::any_io_executor& cal
     return asio::make_strand(caller);
 }
 
-// co_spawn lets only terminal cancellation through. The caller's coroutine has already decided which types are
-// accepted; the body is to see all of them. The reset discards a cancellation that has arrived before: so `cancelled`
-// is checked after it.
-asio::awaitable<void> begin(std::shared_ptr<body_run> run, std::function<asio::awaitable<void>()> body) {
+// co_spawn lets only terminal cancellation through. The caller has already decided which types are accepted; the
+// coroutine is to see all of them. The reset discards a cancellation that has arrived before: so `cancelled` is checked
+// after it.
+asio::awaitable<void> obey_cancellations(std::shared_ptr<body_run> run) {
     co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
     if (run->cancelled) throw std::system_error(asio::error::operation_aborted);
+}
+
+namespace {
+
+asio::awaitable<void> begin(std::shared_ptr<body_run> run, std::function<asio::awaitable<void>()> body) {
+    co_await obey_cancellations(run);
     std::exception_ptr failed;
     try {
         co_await body();

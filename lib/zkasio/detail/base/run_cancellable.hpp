@@ -47,6 +47,12 @@ enum class body_strand {
     callers,  ///< the caller's executor, if it is a strand: the body runs as part of the caller
 };
 
+asio::strand<asio::any_io_executor> strand_over(const asio::any_io_executor& caller, body_strand where);
+
+/// The first thing that the coroutine of a run awaits: from then on, it obeys a cancellation of any type. Throws if the
+/// run was cancelled before.
+asio::awaitable<void> obey_cancellations(std::shared_ptr<body_run> run);
+
 /// Runs `body` over the caller's executor. `arm` is called, on the body's strand, when the body has started: `arm` may
 /// arrange for body_run::cancel(). The function that `arm` returns is called on the same strand when the body has
 /// ended. Cancellation is passed on, of each type that the caller has enabled. Throws what the body throws.
