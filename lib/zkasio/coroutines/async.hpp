@@ -142,13 +142,13 @@ private:
 /// operation has failed, T is default-constructed: each result type has an empty state. `use_awaitable` (of any
 /// executor) and `use_future` throw the exception itself, with operation and path, instead of its code.
 ///
-/// *Completes when* the operation does, on the handler's executor; a handler without one is called on `on`. The operation
-/// runs on a strand over `on`. Without `on`, that is the handler's executor; a handler that has none is refused by the
-/// compiler.
+/// *Completes when* the operation does, on the handler's executor; a handler without one is called on the operation's.
+/// That is a strand over `on`. Without `on`, it is one over the handler's executor; a handler that has none is refused
+/// by the compiler.
 /// *Fails with* the code of the operation's std::system_error. Any other exception, of a coroutine of yours, leaves
 /// run() of the handler's executor, and the handler is not called; `use_awaitable` and `use_future` throw it.
-/// *Cancellation* by the handler's slot, of each type, cancels the operation; docs/cancellation.md says what that means.
-/// It may be emitted on the handler's executor, whatever `on` is.
+/// *Cancellation* by the handler's slot, of each type, cancels the operation; docs/cancellation.md says what that
+/// means. It may be emitted on the handler's executor, whatever `on` is.
 template <class T, class Token>
 auto async(asio::any_io_executor on, asio::awaitable<T> operation, Token&& token) {
     using signature = detail::async_signature_t<Token, T>;
