@@ -204,10 +204,8 @@ asio::awaitable<void> read_or_write(zkasio::shared_mutex lock, bool write) {
 // [/no_ternary]
 
 asio::awaitable<void> in_coroutines(zkasio::client zk) {
-    zkasio::create_options with_parents;
-    with_parents.parents(zkasio::missing_parents::create_persistent);
     const auto before = co_await zk.exists("/guide/settings");
-    if (!before) co_await zk.create("/guide/settings", "verbose", with_parents);
+    if (!before) co_await zk.create("/guide/settings", "verbose", zkasio::with_parents());
     const zkasio::mutex lock(zk, "/guide/lock");
     asio::ip::tcp::acceptor door(co_await asio::this_coro::executor, {asio::ip::address_v4::loopback(), 0});
     asio::ip::tcp::socket peer(door.get_executor());

@@ -112,9 +112,7 @@ asio::awaitable<void> cache(zkasio::client zk) {
 // [/cache]
 
 asio::awaitable<void> in_coroutines(zkasio::client zk) {
-    zkasio::create_options with_parents;
-    with_parents.parents(zkasio::missing_parents::create_persistent);
-    co_await zk.create_or_set("/guide/shared-tree", "tea 350", with_parents);
+    co_await zk.create_or_set("/guide/shared-tree", "tea 350", zkasio::with_parents());
     const bool locked = co_await lock(zk);
     expect(locked, "the lock was free");
     {

@@ -51,9 +51,7 @@ private:
 // [/register]
 
 asio::awaitable<void> in_coroutines(zkasio::client zk) {
-    zkasio::create_options with_parents;
-    with_parents.parents(zkasio::missing_parents::create_persistent);
-    co_await zk.create_or_set("/guide/number", "1", with_parents);
+    co_await zk.create_or_set("/guide/number", "1", zkasio::with_parents());
     const zkasio::mutex lock(zk, "/guide/fenced");
     co_await next_number(zk, lock);
     const zkasio::node_data now = co_await zk.get("/guide/number");

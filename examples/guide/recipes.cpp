@@ -144,9 +144,7 @@ asio::awaitable<void> print_moves(zkasio::cache_changes changes, int moves) {
 // [/changes]
 
 asio::awaitable<void> in_memory(zkasio::client zk) {
-    zkasio::create_options with_parents;
-    with_parents.parents(zkasio::missing_parents::create_persistent);
-    co_await zk.create_or_set("/guide/customers/alice", "north", with_parents);
+    co_await zk.create_or_set("/guide/customers/alice", "north", zkasio::with_parents());
     const customers all(zk);
     co_await all.ready();
     expect(all.shard_of("alice") == "north", "the cache has read the node");
@@ -156,8 +154,8 @@ asio::awaitable<void> in_memory(zkasio::client zk) {
     co_await zk.set("/guide/customers/alice", "south");
     co_await print_moves(changes, 1);
     expect(all.shard_of("alice") == "south", "what changes is here soon after");
-    co_await zk.create_or_set("/guide/limits/alice", "250", with_parents);
-    co_await zk.create_or_set("/guide/limits/bob", "many", with_parents);
+    co_await zk.create_or_set("/guide/limits/alice", "250", zkasio::with_parents());
+    co_await zk.create_or_set("/guide/limits/bob", "many", zkasio::with_parents());
     const limits known(zk);
     co_await known.ready();
     expect(known.of("alice") == 250 && known.of("bob") == 0, "a limit is a number");
@@ -183,10 +181,9 @@ asio::awaitable<void> print_each_change(zkasio::client zk) {
 asio::awaitable<void> audited(zkasio::client zk) {
     auto scope = [&](zkasio::task_scope& tasks) -> asio::awaitable<void> {
         tasks.spawn(print_each_change(zk));
-        const auto with_parents = zkasio::create_options().parents(zkasio::missing_parents::create_persistent);
         // Until the watch is set, and this change is told.
         while (tasks.size() > 0) {
-            co_await zk.create_or_set("/guide/audited/end", "1", with_parents);
+            co_await zk.create_or_set("/guide/audited/end", "1", zkasio::with_parents());
             co_await zk.sync();
         }
     };

@@ -139,9 +139,7 @@ asio::awaitable<zkasio::client> heir_of(zkasio::client zk) {
 asio::awaitable<void> in_coroutines(zkasio::client zk) {
     const auto none = co_await settings_if_any(zk);
     expect(!none, "there is nothing at /guide/no-settings");
-    zkasio::create_options with_parents;
-    with_parents.parents(zkasio::missing_parents::create_persistent);
-    co_await zk.create_unless_exists("/guide/settings", "verbose", with_parents);
+    co_await zk.create_unless_exists("/guide/settings", "verbose", zkasio::with_parents());
     const std::string now = co_await settings(zk);
     expect(!now.empty(), "there are settings");
     const zkasio::mutex lock(zk, "/guide/lock");

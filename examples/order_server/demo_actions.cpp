@@ -87,9 +87,7 @@ std::string origin_of(const request_handle_t& r) {
 
 asio::awaitable<void> make_page_known(zkasio::client zk, const options& how) {
     const std::string path = page_node(how, how.address + ":" + std::to_string(how.port));
-    zkasio::create_options with_parents;
-    with_parents.parents(zkasio::missing_parents::create_persistent);
-    auto write = [&]() -> asio::awaitable<void> { co_await zk.create_or_set(path, "", with_parents); };
+    auto write = [&]() -> asio::awaitable<void> { co_await zk.create_or_set(path, "", zkasio::with_parents()); };
     co_await zkasio::retry_until_certain(zkasio::toolbox(zk).make_back_off(), write);
 }
 

@@ -110,6 +110,7 @@ zkasio::client_options client_options_of(const connection_options& how) {
     for (const std::string& user : digest_credentials(how.auth_file)) o.auth("digest", user);
     use_tls(o, how);
     o.default_acl(zkasio::open_acl());  // said, so that the library does not warn: see warn_if_open()
+    o.log(nullptr);
     if (how.verbose)
         o.log([](const zkasio::log_record& r) { say(std::string(to_string(r.level())) + ": " + r.text()); });
     return o;

@@ -175,8 +175,9 @@ public:
     client_options& resume(session_credentials c) { resume_ = {std::move(c)}; return *this; }
     /// The sink is called on the client's strand with one record at a time, in order, soon after the event of the
     /// record. The sink may use the client and make other clients; while the sink runs, its client does nothing else.
-    /// Exceptions of the sink are ignored. Nothing is logged by default.
-    /// @param sink a function of a log_record, or of a std::string_view, which is the text of the record.
+    /// Exceptions of the sink are ignored. By default, warnings and errors are written to the standard error stream.
+    /// @param sink a function of a log_record, or of a std::string_view, which is the text of the record; nullptr logs
+    /// nothing.
     client_options& log(log_sink sink, log_level least = log_level::info) {
         log_ = std::move(sink);
         log_least_ = least;
@@ -234,8 +235,8 @@ private:
     acl default_acl_ = open_acl();
     bool has_default_acl_ = false;
     std::vector<session_credentials> resume_;  // none or one
-    log_sink log_;
-    log_level log_least_ = log_level::info;
+    log_sink log_ = log_to_stderr;
+    log_level log_least_ = log_level::warning;
     std::shared_ptr<client_observer> observer_;
     asio::any_io_executor observe_on_;
     std::shared_ptr<const detail::transport_security> security_;

@@ -44,4 +44,7 @@ private:
     bool protection_ = false;
 };
 
+/// `zk.create("/a/b", data, with_parents())`: a persistent node, and the nodes above it that are missing.
+inline create_options with_parents() { return create_options().parents(missing_parents::create_persistent); }
+
 }  // namespace zkasio

@@ -2,6 +2,8 @@
 
 #include <zkasio/printable.hpp>
 
+#include <cstdio>
+
 namespace zkasio {
 
 std::string_view to_string(log_level l) noexcept {
@@ -17,6 +19,11 @@ std::string_view to_string(log_level l) noexcept {
 log_record::log_record(log_level level, std::string_view text, std::vector<log_field> fields)
     : level_(level), text_(printable(text)), fields_(std::move(fields)) {
     for (log_field& f : fields_) f.value = printable(f.value);
+}
+
+void log_to_stderr(const log_record& r) {
+    const std::string line = "zkasio: " + std::string(to_string(r.level())) + ": " + r.text() + '\n';
+    std::fwrite(line.data(), 1, line.size(), stderr);  // whole, also beside other threads
 }
 
 }  // namespace zkasio

@@ -37,4 +37,8 @@ private:
     std::vector<log_field> fields_;
 };
 
+/// The sink of client_options::log() while none is set: writes one line to the standard error stream, such as
+/// "zkasio: warning: cannot connect: 127.0.0.1:2181: connection refused".
+ZKASIO_EXPORT void log_to_stderr(const log_record& r);
+
 }  // namespace zkasio

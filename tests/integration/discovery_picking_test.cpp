@@ -108,7 +108,7 @@ TEST_CASE("provider: closing the client ends it and one that was moved from") {
         CHECK(empty == errc::invalid_argument);
         CHECK_FALSE(moved.try_pick());
         CHECK(moved.view().version() == 0);
-        moved = provider(zk, dir, "others");
+        moved = provider(registry(zk, dir), "others");
         co_await moved.ready();
 
         auto wait = [&]() -> asio::awaitable<void> { co_await orders.pick(); };

@@ -30,7 +30,8 @@ client_options patient(std::chrono::milliseconds session_timeout) {
         .session_timeout(session_timeout)
         .connection_timeout(10min)
         .close_timeout(10min)
-        .retry(detail::access::make<retry_policy>(0ms));
+        .retry(detail::access::make<retry_policy>(0ms))
+        .log(nullptr);
 }
 
 std::uint64_t number_in(const char* variable, std::uint64_t otherwise) {

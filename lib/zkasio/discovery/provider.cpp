@@ -147,6 +147,9 @@ provider::provider(const client& zk, const std::string& base, const std::string&
     }
 }
 
+provider::provider(const registry& in, const std::string& name, const provider_options& options)
+    : provider(in.zk_, in.base_, name, options) {}
+
 provider::provider(provider&& other) noexcept = default;
 
 provider& provider::operator=(provider&& other) noexcept {

@@ -3,6 +3,7 @@
 #include <zkasio/asio_version.hpp>
 #include <zkasio/client.hpp>
 #include <zkasio/clock.hpp>
+#include <zkasio/discovery/registry.hpp>
 #include <zkasio/discovery/service_instance.hpp>
 #include <zkasio/export.hpp>
 
@@ -130,6 +131,8 @@ public:
     /// errc::invalid_argument for a weighted strategy without a weight.
     provider(const client& zk, const std::string& base, const std::string& name,
              const provider_options& options = provider_options());
+    /// Of a service of this registry.
+    provider(const registry& in, const std::string& name, const provider_options& options = provider_options());
     provider(provider&& other) noexcept;
     provider& operator=(provider&& other) noexcept;
     ~provider();

@@ -122,6 +122,7 @@ public:
     const std::string& base() const noexcept { return base_; }
 
 private:
+    friend class provider;
     client zk_;
     std::string base_;
     registry_options options_;

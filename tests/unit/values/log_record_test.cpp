@@ -3,6 +3,8 @@
 
 #include <zkasio/recipe/toolbox.hpp>
 
+#include <unistd.h>
+
 #include <string>
 #include <vector>
 
@@ -79,4 +81,22 @@ TEST_CASE("log_record: what others have chosen cannot garble a log") {
     CHECK(to_string(record.level()) == "error");
     const std::string_view text = record;
     CHECK(text == record.text());
+}
+
+TEST_CASE("log_record: without a sink, warnings are written to the standard error stream") {
+    const client_options plain("10.0.0.1:2181");
+    CHECK(plain.log_least() == log_level::warning);
+    REQUIRE(plain.log());
+    int ends[2];
+    REQUIRE(::pipe(ends) == 0);
+    const int saved = ::dup(2);
+    ::dup2(ends[1], 2);
+    plain.log()(log_record(log_level::warning, "cannot connect: \n"));
+    ::dup2(saved, 2);
+    for (const int each : {saved, ends[1]}) ::close(each);
+    std::string written(100, '\0');
+    written.resize(static_cast<std::size_t>(::read(ends[0], written.data(), written.size())));
+    ::close(ends[0]);
+    CHECK(written == "zkasio: warning: cannot connect: \\n\n");
+    CHECK_FALSE(client_options("10.0.0.1:2181").log(nullptr).log());
 }
