@@ -44,9 +44,9 @@ public:
     found take() {
         const std::lock_guard lock(mutex_);
         found f;
-        f.arrival = arrival_;
         if (unread_.empty()) {
             f.failed = ended_ ? ended_ : std::exchange(refused_, {});
+            f.arrival = next_arrival();
             return f;
         }
         f.event = std::move(unread_.front());
@@ -58,7 +58,7 @@ public:
     /// Whether a server has set the watch, or the reason why not; otherwise `arrival` tells.
     bool has_begun(found& f) {
         const std::lock_guard lock(mutex_);
-        f.arrival = arrival_;
+        f.arrival = next_arrival();
         f.failed = ended_ ? ended_ : refused_;
         return begun_;
     }
@@ -116,14 +116,18 @@ private:
         unread_.push_back({watched_change::look_again, feed_->root});
         bytes_ += size_of(unread_.back());
     }
+    const one_shot_ptr& next_arrival() {
+        if (!arrival_) arrival_ = std::make_shared<one_shot_state>();
+        return arrival_;
+    }
     template <class Change>
     void tell(Change change) {
         std::unique_lock lock(mutex_);
         if (ended_) return;
         change();
-        const one_shot_ptr told = std::exchange(arrival_, std::make_shared<one_shot_state>());
+        const one_shot_ptr told = std::exchange(arrival_, nullptr);
         lock.unlock();
-        core_.waits().fire(told);
+        if (told) core_.waits().fire(told);
     }
 
     core& core_;
@@ -133,7 +137,7 @@ private:
     std::size_t bytes_ = 0;  // of these
     std::error_code refused_, ended_;
     bool begun_ = false, is_refused_ = false;
-    one_shot_ptr arrival_ = std::make_shared<one_shot_state>();
+    one_shot_ptr arrival_;  // null: nobody waits
 };
 
 static_assert(static_cast<int>(watched_change::removed) == static_cast<int>(node_change::removed) &&
@@ -146,7 +150,7 @@ struct watch_stream::use {
         : core(std::move(c)), heard(std::make_shared<event_queue>(*core, feed)) {
         feed->root = std::move(path);
         feed->listener = heard;
-        feed->wants_one_watch = true;
+        feed->wants_one_watch = feed->is_stream = true;
         feed->wants_recursive = mode == watch_mode::recursive;
         on_strand(core, [core = core, feed = feed, heard = heard, pinned] {
             if (pinned) pinned->add_local("add_watch " + std::to_string(core->next_id()), heard);

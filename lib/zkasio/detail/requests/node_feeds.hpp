@@ -26,6 +26,7 @@ struct feed_state {
     bool up = false;  ///< the listener was told of the current connection
     std::uint64_t number = 0;  ///< among those of its root, in the order of add()
     bool wants_one_watch = false;  ///< see node_feed_listener::wants_one_watch()
+    bool is_stream = false;  ///< has no other way to hear of changes; a cache reads with watches instead
     bool wants_recursive = true;    ///< that one; false: changes of the root alone, and of the names of its children
     bool by_one_watch = false;     ///< has one, on this connection
     bool by_recursive = false;     ///< which is recursive

@@ -176,22 +176,12 @@ void request_table::feeds_disconnected() {
     feeds_.disconnected([this](const std::string& path, watch_kind kind) { forget_watch(path, kind); });
 }
 
-namespace {
-
-// It has no other way to hear of changes, and asks for its watch again in the same connection; see
-// conclude_one_watches(). A cache reads with watches instead.
-bool is_stream(const feed_state& f) {
-    const auto listener = f.listener.lock();
-    return listener && f.wants_one_watch && !listener->wants_one_watch();
-}
-
-}  // namespace
-
 void request_table::tell_feeds() {
     const bool is_pause_over = clock::now() >= no_one_watch_before_;
     if (is_pause_over) no_one_watch_before_ = {};
     for (const feed_ptr& f : feeds_.connected()) {
-        if (f->up && !f->by_one_watch && is_pause_over && is_stream(*f)) {
+        // A stream asks for its watch again in the same connection; see conclude_one_watches().
+        if (f->up && !f->by_one_watch && is_pause_over && f->is_stream) {
             const auto at = one_watches_.find(f->root);  // another feed of this root may have asked already
             f->up = at != one_watches_.end() && at->second.is == one_watch::stage::refused;
         }
