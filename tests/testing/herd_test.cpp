@@ -172,7 +172,6 @@ std::function<void(const scene&)> after_other(user what, user first) {
         at_once(what)(s);
     };
 }
-void nothing(const scene&) {}
 void other_ends(const scene& s) { s.keep.front().reset(); }  // what the other one holds goes with its coroutine
 void all_are_cut(const scene& s) {
     for (const client& zk : s.all) s.e.cut(zk);
