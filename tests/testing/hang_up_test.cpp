@@ -743,6 +743,7 @@ TEST_CASE("hang up: a cache that pauses holds up no removal whose answer was los
         const lock_guard theirs = co_await others.acquire();
         CHECK(boot_clock::now() - asked < 1s);
         co_await cache.close();
+        co_await wait(1s);  // another connection after the lost answer
         const auto connections = ensemble.traffic(zk).connections;
         co_await wait(1min);
         CHECK(ensemble.traffic(zk).connections - connections == 0);  // the read that paused is not sent any more

@@ -335,13 +335,14 @@ TEST_CASE("cost of holding: a session that writes anyway writes nothing else", "
             const auto write = [&]() -> asio::awaitable<void> {
                 asio::steady_timer timer(e.get_executor());
                 for (;;) {
-                    if (in_turns) co_await cohort.acquire();
+                    lock_guard turn;
+                    if (in_turns) turn = co_await cohort.acquire();
                     timer.expires_after(session_time / 10);
                     co_await timer.async_wait(asio::use_awaitable);
                     co_await zk.set("/n", "");
                 }
             };
-            running writing(e.get_executor(), write());
+            running writing(e.get_executor(), write()), waiting(e.get_executor(), write());  // keeps the place
             e.run_for(1min);
             const testing::traffic before = e.traffic(zk);
             const std::int32_t version = e.stat("/n")->version;
@@ -353,6 +354,7 @@ TEST_CASE("cost of holding: a session that writes anyway writes nothing else", "
             CHECK(t.writes <= own + (in_turns ? session_times : 0));  // a cohort wants to be sure of its node
             CHECK(guard.held());
             writing.cancel();
+            waiting.cancel();
             e.run(zk.close());
         }
 }

@@ -97,6 +97,6 @@ TEST_CASE("log_record: without a sink, warnings are written to the standard erro
     std::string written(100, '\0');
     written.resize(static_cast<std::size_t>(::read(ends[0], written.data(), written.size())));
     ::close(ends[0]);
-    CHECK(written == "zkasio: warning: cannot connect: \\n\n");
+    CHECK(written == "zkasio: warning: cannot connect: \\x0a\n");
     CHECK_FALSE(client_options("10.0.0.1:2181").log(nullptr).log());
 }
