@@ -104,7 +104,7 @@ void partition_scenario::add_member(int client) {
     partitioner_options options;
     options.id('m' + std::to_string(++next_id_)).settle(200ms + std::chrono::milliseconds(s_.pick(1000)));
     if (s_.chance(50)) options.settle_at_most(2s);
-    if (s_.chance(30)) options.stop_margin(std::chrono::milliseconds(s_.pick(1000)));
+    if (s_.chance(30)) options.stop_margin(std::min(std::chrono::milliseconds(s_.pick(1000)), s_.most_stop_margin()));
     const bool in_turn = s_.chance(other_versions_);
     if (in_turn) options.assignment(&assign_in_turn);
     partitioner divides(s_.client_number(client), "/p", partitions_, std::move(options));

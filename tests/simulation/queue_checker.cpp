@@ -31,13 +31,13 @@ bool queue_checker::first(const node& n) const {
     return std::none_of(nodes_.begin(), nodes_.end(), [&](const auto& other) { return blocks(other.second, n); });
 }
 
-// It holds, and whatever is still there before it are places that others of its client have given up without having
-// held.
+// It holds, and whatever is still there before it are places that others of its client have given up: also one that an
+// ACL does not let its client remove.
 bool queue_checker::owns(const node& n) const {
     if (attempts_.at(n.attempt).now != attempt::state::holding) return false;
     return std::none_of(nodes_.begin(), nodes_.end(), [&](const auto& other) {
         const attempt& a = attempts_.at(other.second.attempt);
-        const bool given_up = other.second.owner == n.owner && a.now == attempt::state::gone && a.path.empty();
+        const bool given_up = other.second.owner == n.owner && a.now == attempt::state::gone;
         return blocks(other.second, n) && !given_up;
     });
 }

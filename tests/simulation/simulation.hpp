@@ -59,6 +59,10 @@ public:
     client client_number(int n) const { return clients_[static_cast<std::size_t>(n)]; }
     detail::core& inside(int n) const { return *cores_[static_cast<std::size_t>(n)]; }
     int clients() const noexcept { return static_cast<int>(cores_.size()); }
+    /// Of bodies: see lock_guard::run().
+    std::chrono::milliseconds most_stop_margin() const {
+        return ensemble.session_timeout / 2 - ensemble.session_timeout / static_cast<int>(renewal_);
+    }
 
     /// From now on half of the seeds have users whose executors are late: while a handler waits there, clients and
     /// servers go on for a number of steps that is drawn from the seed. Under a scheduler all users have, and the turns
