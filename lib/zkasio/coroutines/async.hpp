@@ -164,9 +164,12 @@ auto async(asio::awaitable<T> operation, Token&& token) {
 
 }  // namespace zkasio
 
-/// All that a handler is associated with is that of its completion, too.
+/// @cond
+namespace asio {
+
+// All that a handler is associated with is that of its completion, too.
 template <template <class, class> class Associator, bool Throws, class Handler, class Default>
-struct asio::associator<Associator, zkasio::detail::async_completion<Throws, Handler>, Default>
+struct associator<Associator, zkasio::detail::async_completion<Throws, Handler>, Default>
     : Associator<Handler, Default> {
     static auto get(const zkasio::detail::async_completion<Throws, Handler>& of) noexcept {
         return Associator<Handler, Default>::get(of.handler);
@@ -175,3 +178,6 @@ struct asio::associator<Associator, zkasio::detail::async_completion<Throws, Han
         return Associator<Handler, Default>::get(of.handler, otherwise);
     }
 };
+
+}  // namespace asio
+/// @endcond
