@@ -40,7 +40,7 @@ void check(const client_options& options) {
 }  // namespace
 
 core::core(asio::any_io_executor executor, client_options options, backend_factory factory)
-    : strand_(asio::make_strand(std::move(executor))),
+    : strand_(std::move(executor)),
       options_(std::move(options)),
       log_(strand_, options_.log(), options_.log_least()),
       telemetry_(strand_, options_.observer(), options_.observe_on()),
@@ -60,8 +60,7 @@ core::core(asio::any_io_executor executor, client_options options, backend_facto
 // ------------------------------------------------------------------------------------------------------- asking
 
 void core::start() {
-    shutdown_ =
-        &asio::use_service<shutdown_service>(asio::query(strand_.get_inner_executor(), asio::execution::context));
+    shutdown_ = &asio::use_service<shutdown_service>(asio::query(strand_, asio::execution::context));
     const auto let_go = [weak = weak_from_this()] {
         if (const auto self = weak.lock()) self->let_go();
     };

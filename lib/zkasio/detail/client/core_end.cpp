@@ -160,6 +160,7 @@ void core::let_go() {
     waits_.no_more(errc::client_closed);
     waits_.clear();
     requests_.clear();
+    strand_.end();
 }
 
 bool core::left_behind() {

@@ -1,0 +1,161 @@
+#include <zkasio/detail/base/strand.hpp>
+
+#include <asio/execution.hpp>
+#include <asio/post.hpp>
+#include <asio/prefer.hpp>
+#include <asio/query.hpp>
+#include <asio/require.hpp>
+
+#include <typeinfo>
+
+namespace zkasio::detail {
+
+thread_local const strand_state::turn_here* strand_state::innermost = nullptr;
+
+// A list that ends its tasks, without running them, where it ends itself.
+class strand_state::tasks {
+public:
+    explicit tasks(task* first) noexcept : first_(first) {}
+    tasks(const tasks&) = delete;
+    tasks& operator=(const tasks&) = delete;
+    ~tasks() {
+        while (task* const t = take()) t->end(t, false);
+    }
+
+    task* take() noexcept {
+        task* const t = first_;
+        if (t) first_ = t->next;
+        return t;
+    }
+    task* release() noexcept { return std::exchange(first_, nullptr); }
+
+private:
+    task* first_;
+};
+
+// Runs the strand once; destroyed without that, the context has ended.
+class strand_state::turn {
+public:
+    explicit turn(std::shared_ptr<strand_state> of) noexcept : of_(std::move(of)) {}
+    turn(turn&&) noexcept = default;
+    turn(const turn&) = delete;
+    turn& operator=(turn&&) = delete;
+    turn& operator=(const turn&) = delete;
+    ~turn() {
+        if (of_) of_->end();
+    }
+    void operator()() {
+        const auto of = std::move(of_);
+        of->run();
+    }
+
+private:
+    std::shared_ptr<strand_state> of_;
+};
+
+namespace {
+
+std::optional<asio::io_context::executor_type> loop_of(const asio::any_io_executor& e) {
+    // target() of Asio 1.22 does not look at the type.
+    if (e.target_type() != typeid(asio::io_context::executor_type)) return {};
+    return *e.target<asio::io_context::executor_type>();
+}
+
+}  // namespace
+
+strand_state::strand_state(asio::any_io_executor inner)
+    : inner_(asio::require(inner, asio::execution::blocking.never)), loop_(loop_of(inner)) {}
+
+strand_state::~strand_state() { const tasks left(first_); }
+
+bool strand_state::runs_in_this_thread() const noexcept {
+    for (const turn_here* t = innermost; t; t = t->outer_)
+        if (&t->of_ == this) return true;
+    return false;
+}
+
+bool strand_state::begin_here() {
+    const std::lock_guard lock(mutex_);
+    if (is_dead_ || is_busy_ || !loop_ || !loop_->running_in_this_thread()) return false;
+    return is_busy_ = true;
+}
+
+void strand_state::add(task* t) {
+    {
+        std::unique_lock lock(mutex_);
+        if (is_dead_) {
+            lock.unlock();
+            return t->end(t, false);
+        }
+        *last_ = t;
+        last_ = &t->next;
+        if (std::exchange(is_busy_, true)) return;
+    }
+    schedule();
+}
+
+void strand_state::end() noexcept {
+    std::unique_lock lock(mutex_);
+    is_dead_ = true;
+    const tasks left(std::exchange(first_, nullptr));
+    last_ = &first_;
+    lock.unlock();
+}
+
+void strand_state::schedule() {
+    if (!loop_) return inner_.execute(turn(shared_from_this()));
+    asio::post(*loop_, turn(shared_from_this()));
+}
+
+// What comes while this runs has its turn later, behind what else the context has to do. An exception of a function
+// leaves the context's run(), and the others have their turn as well.
+void strand_state::run() {
+    const turn_here here(*this);
+    std::unique_lock lock(mutex_);
+    tasks now(std::exchange(first_, nullptr));
+    last_ = &first_;
+    lock.unlock();
+    try {
+        while (task* const t = now.take()) t->end(t, true);
+    } catch (...) {
+        put_back(now.release());
+        throw;
+    }
+}
+
+// In front of those that have come since.
+void strand_state::put_back(task* left) noexcept {
+    if (!left) return;
+    const std::lock_guard lock(mutex_);
+    task** end = &left->next;
+    while (*end) end = &(*end)->next;
+    if (!first_) last_ = end;
+    *end = first_;
+    first_ = left;
+}
+
+void strand_state::end_turn() {
+    {
+        const std::lock_guard lock(mutex_);
+        is_busy_ = first_ != nullptr;
+        if (!is_busy_) return;
+    }
+    schedule();
+}
+
+asio::execution_context& strand_state::context() const noexcept {
+    return asio::query(inner_, asio::execution::context);
+}
+
+void strand_state::work_started() {
+    const std::lock_guard lock(mutex_);
+    if (works_++ == 0) work_ = asio::prefer(inner_, asio::execution::outstanding_work.tracked);
+}
+
+void strand_state::work_finished() noexcept {
+    asio::any_io_executor last;  // destroyed without the lock
+    const std::lock_guard lock(mutex_);
+    if (--works_ == 0) last = std::move(work_);
+}
+
+}  // namespace zkasio::detail

@@ -1,0 +1,209 @@
+// The strand of a client: what asio::strand promises.
+#include "support/catch.hpp"
+
+#include <zkasio/detail/base/strand.hpp>
+
+#include <asio/any_io_executor.hpp>
+#include <asio/awaitable.hpp>
+#include <asio/co_spawn.hpp>
+#include <asio/dispatch.hpp>
+#include <asio/executor_work_guard.hpp>
+#include <asio/io_context.hpp>
+#include <asio/post.hpp>
+#include <asio/steady_timer.hpp>
+#include <asio/strand.hpp>
+#include <asio/thread_pool.hpp>
+#include <asio/use_awaitable.hpp>
+#include <asio/use_future.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <future>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace strand_tests {
+
+using namespace std::chrono_literals;
+using zkasio::detail::strand_type;
+using numbers = std::vector<int>;
+
+TEST_CASE("strand: functions run in the order in which they were posted, those of a turn one after another") {
+    asio::io_context io;
+    const strand_type on(asio::any_io_executor(io.get_executor()));
+    numbers seen;
+    asio::post(on, [&] {
+        CHECK(on.running_in_this_thread());
+        asio::post(on, [&] { seen.push_back(4); });      // a later turn
+        asio::dispatch(on, [&] { seen.push_back(1); });  // at once
+        seen.push_back(2);
+    });
+    asio::post(on, [&] { seen.push_back(3); });
+    CHECK_FALSE(on.running_in_this_thread());
+    io.run();
+    CHECK(seen == numbers{1, 2, 3, 4});
+}
+
+TEST_CASE("strand: a function is run at once in a thread of the context, and otherwise never") {
+    asio::io_context io;
+    const strand_type on(asio::any_io_executor(io.get_executor())), other(asio::any_io_executor(io.get_executor()));
+    numbers seen;
+    asio::dispatch(on, [&] { seen.push_back(1); });
+    CHECK(seen.empty());
+    io.run();
+    asio::post(io, [&] {
+        asio::dispatch(on, [&] {
+            asio::dispatch(other, [&] {
+                CHECK(on.running_in_this_thread());
+                CHECK(other.running_in_this_thread());
+                asio::dispatch(on, [&] { seen.push_back(2); });
+                seen.push_back(3);
+            });
+            CHECK_FALSE(other.running_in_this_thread());
+            asio::post(on, [&] { seen.push_back(5); });
+            seen.push_back(4);
+        });
+        CHECK_FALSE(on.running_in_this_thread());
+    });
+    io.restart();
+    io.run();
+    CHECK(seen == numbers{1, 2, 3, 4, 5});
+}
+
+TEST_CASE("strand: one turn at a time, on any number of threads, over each kind of executor") {
+    asio::thread_pool pool(4);
+    asio::io_context io;
+    const std::vector<asio::any_io_executor> kinds{pool.get_executor(), io.get_executor(), asio::make_strand(pool),
+                                                   strand_type(asio::any_io_executor(io.get_executor()))};
+    const asio::any_io_executor over = kinds[GENERATE(0U, 1U, 2U, 3U)];
+    const strand_type on(over);
+    std::optional<asio::executor_work_guard<strand_type>> work(on);
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 3; ++i) threads.emplace_back([&] { io.run(); });
+    int inside = 0, count = 0;
+    bool alone = true;
+    std::vector<int> last(4, -1);
+    bool in_order = true;
+    std::vector<std::thread> users;
+    std::atomic<int> left{4};
+    for (int user = 0; user < 4; ++user)
+        users.emplace_back([&, user] {
+            for (int i = 0; i < 5000; ++i) {
+                auto one = [&, user, i] {
+                    alone = alone && ++inside == 1;
+                    in_order = in_order && std::exchange(last[static_cast<std::size_t>(user)], i) == i - 1;
+                    ++count;
+                    --inside;
+                };
+                if (i % 3 == 0)
+                    asio::dispatch(on, std::move(one));
+                else
+                    asio::post(on, std::move(one));
+            }
+            if (--left == 0) asio::post(on, [&] { work.reset(); });
+        });
+    for (std::thread& t : users) t.join();
+    for (std::thread& t : threads) t.join();
+    pool.join();
+    CHECK(count == 20'000);
+    CHECK(alone);
+    CHECK(in_order);
+}
+
+TEST_CASE("strand: an exception leaves run(), and the others have their turn") {
+    asio::io_context io;
+    const strand_type on(asio::any_io_executor(io.get_executor()));
+    numbers seen;
+    asio::post(on, [&] {
+        asio::post(on, [&] { seen.push_back(3); });
+        seen.push_back(1);
+    });
+    asio::post(on, [] { throw std::runtime_error("of a function"); });
+    asio::post(on, [&] { seen.push_back(2); });
+    CHECK_THROWS_AS(io.run(), std::runtime_error);
+    CHECK(seen == numbers{1});
+    CHECK_FALSE(on.running_in_this_thread());
+    io.run();
+    CHECK(seen == numbers{1, 2, 3});
+    asio::post(io, [&] { asio::dispatch(on, [] { throw std::runtime_error("at once"); }); });
+    io.restart();
+    CHECK_THROWS_AS(io.run(), std::runtime_error);
+    asio::post(on, [&] { seen.push_back(4); });
+    io.restart();
+    io.run();
+    CHECK(seen.back() == 4);
+}
+
+TEST_CASE("strand: with its context, what waits is destroyed and never runs") {
+    const bool is_told = GENERATE(false, true);
+    const auto alive = std::make_shared<int>();
+    std::optional<strand_type> on;
+    {
+        asio::io_context io;
+        on.emplace(asio::any_io_executor(io.get_executor()));
+        // Each keeps the strand.
+        for (int i = 0; i < 3; ++i) asio::post(*on, [kept = *on, alive] { FAIL("has run"); });
+        if (is_told) on->end();
+    }
+    CHECK(alive.use_count() == 1);
+    asio::post(*on, [alive] { FAIL("has run"); });
+    CHECK(alive.use_count() == 1);
+    asio::dispatch(*on, [alive] { FAIL("has run"); });
+    CHECK(alive.use_count() == 1);
+}
+
+TEST_CASE("strand: a function may be the last that needs it") {
+    asio::io_context io;
+    std::optional<strand_type> on(asio::any_io_executor(io.get_executor()));
+    numbers seen;
+    asio::post(io, [&] {
+        asio::dispatch(*on, [&] {
+            on.reset();
+            seen.push_back(1);
+        });
+    });
+    io.run();
+    CHECK(seen == numbers{1});
+}
+
+TEST_CASE("strand: outstanding work keeps run() from returning") {
+    asio::io_context io;
+    const strand_type on(asio::any_io_executor(io.get_executor()));
+    bool done = false;
+    {
+        std::optional<asio::executor_work_guard<asio::any_io_executor>> one(asio::any_io_executor{on}), two(one);
+        one.reset();
+        CHECK(io.poll() == 0);
+        CHECK_FALSE(io.stopped());
+        asio::post(on, [&] {
+            done = true;
+            two.reset();
+        });
+        io.run();
+    }
+    CHECK(done);
+    CHECK(io.stopped());
+
+    // Coroutines, and Asio's own objects, live on it.
+    auto sleep = [&]() -> asio::awaitable<int> {
+        const asio::any_io_executor here = co_await asio::this_coro::executor;
+        CHECK(here == asio::any_io_executor(on));
+        asio::basic_waitable_timer<std::chrono::steady_clock, asio::wait_traits<std::chrono::steady_clock>,
+                                   strand_type>
+            timer(on, 1ms);
+        co_await timer.async_wait(asio::use_awaitable);
+        CHECK(on.running_in_this_thread());
+        co_return 7;
+    };
+    io.restart();
+    std::future<int> result = asio::co_spawn(on, sleep, asio::use_future);
+    io.run();
+    CHECK(result.get() == 7);
+}
+
+}  // namespace strand_tests
