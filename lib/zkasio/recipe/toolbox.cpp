@@ -8,16 +8,14 @@
 #include <zkasio/detail/handles/until_connected.hpp>
 #include <zkasio/detail/requests/node_feeds.hpp>
 #include <zkasio/detail/requests/validate.hpp>
+#include <zkasio/recipe/detail/batched_gets.hpp>
 #include <zkasio/recipe/detail/orphans.hpp>
 
 #include <asio/dispatch.hpp>
-#include <asio/post.hpp>
 
-#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <utility>
 
@@ -39,196 +37,21 @@ pending_data toolbox::start_get(std::string path) const {
     return access::make<pending_data>(on_.core_, impl::start(on_, std::move(c)), "get", std::move(path));
 }
 
-namespace {
-
-using kept_replies = std::vector<kept_reply_ptr>;
-
-bool is_lost(const reply& r) noexcept { return r.code == zk_errc::connection_loss; }
-
-// In a later turn, in which it is known that the connection is lost. A server that does not know the request of a batch
-// hangs up behind its answer: the first attempt may be lost with it.
-void ask_again(const core_ptr& on, command get, kept_reply_ptr to, int attempts) {
-    asio::post(on->strand(), [on, get = std::move(get), to = std::move(to), attempts] {
-        const auto asked = std::make_shared<kept_reply>();
-        on->requests().submit(command(get), asked, request_table::repeat::never);
-        on->waits().then(asked->answered, [&c = *on, &r = asked->reply, get, to, attempts] {
-            if (is_lost(r) && attempts > 1) return ask_again(c.shared_from_this(), get, to, attempts - 1);
-            // Lost first, on another session: a request of no certain session can be sent again.
-            if (r.code == errc::session_expired && !get.pinned) r.code = zk_errc::connection_loss;
-            to->reply = std::move(r);
-            c.waits().fire(answer_of(to));
-        });
-    });
-}
-
-// The answer to all reads, or the reason why there is none, is that of each.
-void distribute(core& on, reply& r, const kept_replies& to) {
-    for (std::size_t i = 0; i < to.size(); ++i) {
-        reply& one = to[i]->reply;
-        one.code = r.code;
-        one.sent = r.sent;
-        if (!r.code && i < r.results.size()) {
-            one.code = r.results[i].code;
-            one.data = std::move(r.results[i].data);
-            one.stat = r.results[i].stat.value_or(node_stat());
-        } else if (r.code) {
-            one.data = r.data;  // the hint of the error
-        }
-        on.waits().fire(answer_of(to[i]));
-    }
-}
-
-// The reads of start_gets() of one session, by all recipes, and what its servers have taught about them. A ping waits
-// for its answer behind the answers under way, and the C library counts no part of these as a sign of life: so few are
-// under way, and they are as large as the size of the nodes allows. On the strand.
-class batched_gets final : public session_local {
-public:
-    /// All wait in one line: nobody stands in it for long, and a lost connection sends no flood of them.
-    static constexpr std::size_t most_of_a_call = 256;
-
-    static std::shared_ptr<batched_gets> of(core& on) {
-        constexpr const char* key = "batches of start_gets()";
-        session_record& session = *on.sessions().current();
-        if (const auto it = session.locals.find(key); it != session.locals.end())
-            if (const auto found = it->second.lock()) return std::static_pointer_cast<batched_gets>(found);
-        const auto made = std::make_shared<batched_gets>();
-        session.add_local(key, made);
-        on.waits().then(*session.ended, [made] {});  // the session keeps it
-        return made;
-    }
-
-    void add(command get, kept_reply_ptr to) { waiting_.emplace_back(std::move(get), std::move(to)); }
-
-    static void send(const std::shared_ptr<batched_gets>& self, core& on) {
-        while (!self->waiting_.empty() && (self->under_way_ < most_under_way || !self->is_bounded(on)))
-            self->send_some(self, on);
-    }
-
-private:
-    static constexpr std::size_t fewest = 3, most_at_first = 8, most = 32;
-    static constexpr std::size_t most_bytes_of_paths = 64 * 1024, small_answer = 64 * 1024, large_answer = 256 * 1024;
-    static constexpr int most_under_way = 2, enough_lost = 2;
-    static constexpr std::chrono::minutes pause{10};  // the connections may have broken by chance
-
-    void session_over(std::error_code) noexcept override {}
-    void loop_over() noexcept override { waiting_.clear(); }
-
-    // Without a connection all wait in the table, each for as long as it may.
-    bool is_bounded(const core& on) const { return on.state() == session_state::connected && !are_single(on); }
-    bool are_single(const core& on) const { return on.options().reads_only() || is_paused(); }
-    bool is_paused() const { return boot_clock::now() < single_until_; }
-
-    void send_some(const std::shared_ptr<batched_gets>& self, core& on) {
-        std::vector<command> gets;
-        kept_replies to;
-        const session_record_ptr pinned = waiting_.front().first.pinned;
-        const bool patient = waiting_.front().first.patient;
-        for (std::size_t bytes = 0; !waiting_.empty() && gets.size() < most_in_batch_;) {
-            auto& [get, its] = waiting_.front();
-            bytes += path_of(*get.what).size() + on.chroot_length();
-            if (get.pinned != pinned || get.patient != patient) break;
-            if (!gets.empty() && bytes > most_bytes_of_paths) break;
-            gets.push_back(std::move(get));
-            to.push_back(std::move(its));
-            waiting_.pop_front();
-        }
-        const bool together = gets.size() >= fewest && !are_single(on);
-        if (together) return ask_together(self, on, std::move(gets), std::move(to));
-        const bool may_be_cut = lost_ > 0 || is_paused();  // with the end of a connection that a batch has ended
-        for (std::size_t i = 0; i < gets.size(); ++i) {
-            if (may_be_cut)
-                ask_again(on.shared_from_this(), std::move(gets[i]), to[i], 2);
-            else
-                on.requests().submit(std::move(gets[i]), to[i], request_table::repeat::never);
-        }
-    }
-
-    void ask_together(const std::shared_ptr<batched_gets>& self, core& on, std::vector<command> gets,
-                      kept_replies to) {
-        multi_read_request all;
-        for (const command& c : gets) all.reads.emplace_back(std::get<get_request>(*c.what));
-        command together(std::move(all));
-        together.pinned = gets.front().pinned;
-        together.patient = gets.front().patient;
-        const auto batch = std::make_shared<kept_reply>();
-        ++under_way_;
-        on.requests().submit(std::move(together), batch, request_table::repeat::never);
-        on.waits().then(batch->answered, [self, &on, &r = batch->reply, gets = std::move(gets),
-                                          to = std::move(to)]() mutable {
-            --self->under_way_;
-            self->learn(on, r, to.size());
-            // In a later turn, in which it is known whether the connection is lost.
-            if (!self->waiting_.empty())
-                asio::post(on.strand(), [self, c = on.shared_from_this()] { send(self, *c); });
-            if (r.code != zk_errc::unimplemented && !is_lost(r)) return distribute(on, r, to);
-            for (std::size_t i = 0; i < gets.size(); ++i)
-                ask_again(on.shared_from_this(), std::move(gets[i]), to[i], 2);
-        });
-    }
-
-    void learn(core& on, const reply& r, std::size_t n) {
-        if (is_lost(r)) return learn_loss(on, n);
-        if (r.code == zk_errc::unimplemented) single_until_ = boot_clock::now() + pause;
-        if (r.code) return;
-        lost_ = 0;
-        answered_ = std::max(answered_, n);
-        const std::size_t bytes = size_of(r);
-        if (bytes > large_answer && n <= most_in_batch_)  // not again for one that was sent before
-            halve();
-        else if (bytes < small_answer && n == most_in_batch_ && boot_clock::now() >= larger_from_)
-            most_in_batch_ = std::min(2 * most_in_batch_, most);
-    }
-
-    // There are servers that hang up at such a request. Several batches that are lost with one connection count once.
-    void learn_loss(core& on, std::size_t n) {
-        const std::uint64_t connection = on.requests().feeds().connection();
-        if (std::exchange(lost_with_, connection) == connection) return;
-        const bool may_be_too_large = n > answered_;
-        if (may_be_too_large) {
-            halve();
-            larger_from_ = boot_clock::now() + pause;
-        }
-        if (++lost_ < enough_lost) return;
-        lost_ = 0;
-        answered_ = 0;
-        single_until_ = boot_clock::now() + pause;
-    }
-    void halve() {
-        if (most_in_batch_ / 2 >= fewest)
-            most_in_batch_ /= 2;
-        else  // of large nodes, more are under way one by one
-            single_until_ = boot_clock::now() + pause;
-    }
-
-    std::deque<std::pair<command, kept_reply_ptr>> waiting_;
-    int under_way_ = 0;                          // batches
-    std::size_t most_in_batch_ = most_at_first;  // nodes
-    std::size_t answered_ = 0;                   // the largest one
-    int lost_ = 0;                 // connections with a batch, none of which was answered since
-    std::uint64_t lost_with_ = 0;  // the connection
-    boot_clock::time_point single_until_{}, larger_from_{};
-};
-
-}  // namespace
-
 std::vector<pending_data> toolbox::start_gets(std::vector<std::string> paths) const {
     std::vector<pending_data> all;
     if (paths.size() > batched_gets::most_of_a_call) {
         for (std::string& path : paths) all.push_back(start_get(std::move(path)));
         return all;
     }
-    std::vector<command> gets;
-    kept_replies to;
+    batched_gets::reads call;
     for (std::string& path : paths) {
-        gets.push_back(impl::prepared(on_, get_request{path}));
-        to.push_back(std::make_shared<kept_reply>());
-        all.push_back(access::make<pending_data>(on_.core_, to.back(), "get", std::move(path)));
+        const auto to = std::make_shared<kept_reply>();
+        call.push_back({impl::prepared(on_, get_request{path}), to});
+        all.push_back(access::make<pending_data>(on_.core_, to, "get", std::move(path)));
     }
     if (!all.empty())
-        on_strand(on_.core_, [core = on_.core_, gets = std::move(gets), to = std::move(to)]() mutable {
-            const auto batches = batched_gets::of(*core);
-            for (std::size_t i = 0; i < gets.size(); ++i) batches->add(std::move(gets[i]), std::move(to[i]));
-            batched_gets::send(batches, *core);
+        on_strand(on_.core_, [core = on_.core_, call = std::move(call)]() mutable {
+            batched_gets::of(*core)->ask(std::move(call));
         });
     return all;
 }
@@ -352,12 +175,7 @@ std::shared_ptr<session_local> toolbox::local(const std::string& key,
                                               const std::function<std::shared_ptr<session_local>()>& make) const {
     there(on_.core_, "local");
     if (!on_.session_) throw error(errc::invalid_argument, "local", {}, "a client has no session of its own");
-    const auto& locals = on_.session_->locals;
-    if (const auto it = locals.find(key); it != locals.end())
-        if (auto found = it->second.lock()) return found;
-    auto made = make();  // may call local() for another key, which changes `locals`
-    on_.session_->add_local(key, made);
-    return made;
+    return on_.session_->local(key, make);
 }
 
 contender_room toolbox::room_for_contender(const std::string& directory, std::size_t path_bytes) const {

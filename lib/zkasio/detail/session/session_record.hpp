@@ -103,6 +103,15 @@ struct session_record {
         }
         locals.insert_or_assign(key, local);
     }
+    /// The one with this key. If there is none, make(), which may call local() with other keys, makes it.
+    template <class Make>
+    std::shared_ptr<session_local> local(const std::string& key, const Make& make) {
+        if (const auto it = locals.find(key); it != locals.end())
+            if (auto found = it->second.lock()) return found;
+        std::shared_ptr<session_local> made = make();
+        add_local(key, made);
+        return made;
+    }
     void add(const hold_ptr& h) {
         h->number = ++last_hold;
         holds.emplace(h->number, h);
