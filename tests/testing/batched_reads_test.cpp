@@ -17,8 +17,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdio>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 namespace batched_reads_testing {
@@ -124,6 +126,32 @@ TEST_CASE("cost of transact(): what a body names beforehand is read in one reque
         // Two runs, the reads and a transaction each, and a sync; one by one: 2n + 3.
         CHECK(c.requests <= (n < 8 ? 5 : 2 * most_batches_of(n) + 3));
         CHECK(c.writes == 2);
+        close_all(e, zk);
+    }
+}
+
+TEST_CASE("cost of a read of few nodes beside one of n: they take turns", "[numbers]") {
+    const bool knows_batches = GENERATE(true, false);
+    for (const std::size_t n : {1000U, 10'000U}) {
+        fake_ensemble e;
+        e.know_multi_read(knows_batches);
+        create_nodes(e, n);
+        std::vector<client> zk = connected_clients(e, 1);
+        std::vector<std::string> before, large, small;
+        e.run(read_started(zk[0], 100, before));  // the size of the nodes is known now, or that they are asked one by one
+        const cost_meter meter(e);
+        const running reading(e.get_executor(), read_started(zk[0], n, large));
+        e.run(read_started(zk[0], 8, small));
+        const cost c = meter.read();
+        INFO("beside " << n << " nodes: " << c);
+        CHECK(small == paths(8));
+        CHECK(c.requests <= (knows_batches ? 4 : 2 * 256 + 8));
+        const std::error_code failed = e.run(reading.code());
+        CHECK_FALSE(failed);
+        const cost all = meter.read();
+        INFO("all: " << all);
+        CHECK(large == paths(n));
+        CHECK(all.requests <= (knows_batches ? n / 32 + 3 : n + 8));
         close_all(e, zk);
     }
 }
@@ -276,6 +304,34 @@ TEST_CASE("start_gets: at most two batches are under way, and they are small whe
     if (bytes == 60'000) CHECK(asked > 8);
     if (bytes == 60'000) CHECK(largest <= 9);  // four nodes, and the words of the step
     if (bytes == 700'000) CHECK(asked <= 4);   // then one by one
+}
+
+TEST_CASE("start_gets: a session's calls take turns, also beside those of the client", "[testing]") {
+    fake_ensemble e;
+    create_nodes(e, 1000);
+    const client zk = e.client(calm());
+    const session own = e.run(zk.current_session());
+    std::vector<std::string> large, more, small;
+    const running first(e.get_executor(), read_started(zk, 1000, large));
+    const running second(e.get_executor(), read_started(zk, 1000, more));
+    const auto before = e.requests(zk);
+    const auto read_small = [&]() -> asio::awaitable<void> {
+        const std::vector<pending_data> asked = toolbox(own).start_gets(paths(20));
+        for (const pending_data& one : asked) {
+            const node_data node = co_await one.result();
+            small.push_back(node.data);
+        }
+    };
+    e.run(read_small());
+    CHECK(small == paths(20));
+    CHECK(e.requests(zk) - before <= 10);
+    for (const running* one : {&first, &second}) {
+        const std::error_code failed = e.run(one->code());
+        CHECK_FALSE(failed);
+    }
+    CHECK(large == paths(1000));
+    CHECK(more == paths(1000));
+    CHECK(e.requests(zk) - before < 80);  // other calls do not make them smaller
 }
 
 TEST_CASE("start_gets: the end of the client ends all of them, and so does that of the session", "[testing]") {

@@ -156,19 +156,15 @@ void add(roster& all, const std::string& node, const pending_data& answered) {
 }
 
 asio::awaitable<service_view> listed(client zk, std::string base, std::string name) {
-    constexpr std::size_t at_a_time = 256;
     const std::string path = service_path(require_valid(std::move(base)), name);
     const std::vector<std::string> nodes = co_await sorted_children(zk, path);
     roster all(nullptr, nullptr, ejection_policy());
-    for (std::size_t begin = 0; begin < nodes.size(); begin += at_a_time) {
-        const std::size_t end = std::min(nodes.size(), begin + at_a_time);
-        std::vector<std::string> paths;
-        for (std::size_t i = begin; i < end; ++i) paths.push_back(join_path(path, nodes[i]));
-        const std::vector<pending_data> asked = toolbox(zk).start_gets(std::move(paths));
-        for (std::size_t i = begin; i < end; ++i) {
-            co_await asked[i - begin].answered();
-            add(all, nodes[i], asked[i - begin]);
-        }
+    std::vector<std::string> paths;
+    for (const std::string& node : nodes) paths.push_back(join_path(path, node));
+    const std::vector<pending_data> asked = toolbox(zk).start_gets(std::move(paths));
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+        co_await asked[i].answered();
+        add(all, nodes[i], asked[i]);
     }
     auto what = std::make_shared<listing>(all.all());
     what->version = 1;

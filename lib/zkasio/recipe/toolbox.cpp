@@ -39,10 +39,6 @@ pending_data toolbox::start_get(std::string path) const {
 
 std::vector<pending_data> toolbox::start_gets(std::vector<std::string> paths) const {
     std::vector<pending_data> all;
-    if (paths.size() > batched_gets::most_of_a_call) {
-        for (std::string& path : paths) all.push_back(start_get(std::move(path)));
-        return all;
-    }
     batched_gets::reads call;
     for (std::string& path : paths) {
         const auto to = std::make_shared<kept_reply>();

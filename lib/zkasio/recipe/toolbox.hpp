@@ -67,12 +67,12 @@ public:
                                 node_use use = node_use::held) const;
     pending_children start_children(std::string path) const;
     pending_data start_get(std::string path) const;
-    /// As start_get() for each path, but may be sent later, also after a write that is started then. Of up to 256 nodes
-    /// (more are asked for one by one) 8 nodes at first, and up to 32 while they are small, are one request,
-    /// operations::multi_read(). Of these requests two are under way in a session, so that answers to pings come in
-    /// between. One or two nodes, and nodes of servers that do not know such a request (before ZooKeeper 3.6), are
-    /// asked for one by one; so are all for ten minutes when two connections in a row have ended at one, or when four
-    /// nodes have more than 256 kB.
+    /// As start_get() for each path, but may be sent later, also after a write that is started then, and is not sent
+    /// when all handles are gone before. 8 nodes at first, and up to 32 while they are small, are one request (as in
+    /// operations::multi_read()), two of them under way in a session, so that answers to pings come in between. Calls
+    /// take turns. One or two nodes, and nodes of servers before ZooKeeper 3.6, which do not know such a request, are
+    /// asked for one by one, at most 256 under way; so are all for ten minutes when two connections in a row have ended
+    /// at one, or when four nodes have more than 256 kB.
     std::vector<pending_data> start_gets(std::vector<std::string> paths) const;
     /// The stat of the node, without its data. Servers from 3.8.4 and 3.9.2 on ask for the permission to read the node,
     /// older ones for none. A node that does not exist is an error: zk_errc::no_node.

@@ -26,28 +26,24 @@ contender_info info_of(std::string path, node_data node) {
 asio::awaitable<std::vector<contender_info>> read_contenders(client zk, std::string directory,
                                                              std::vector<queue_names::contender_name> names) {
     std::vector<contender_info> result;
-    constexpr std::size_t window = 256;  // most nodes that are asked for at a time
-    for (std::size_t begin = 0; begin < names.size(); begin += window) {
-        const std::size_t end = std::min(names.size(), begin + window);
-        std::vector<std::string> paths;
-        for (std::size_t i = begin; i < end; ++i) paths.push_back(join_path(directory, names[i].name));
-        const std::vector<pending_data> reads = toolbox(zk).start_gets(std::move(paths));
-        for (std::size_t i = begin; i < end; ++i) {
-            std::optional<node_data> node;
-            bool again = false;
-            try {
-                node = co_await if_exists(reads[i - begin].result());
-            } catch (const error& e) {
-                if (e.code() != condition::retryable) throw;
-                again = true;
-            }
-            if (again) node = co_await if_exists(zk.get(join_path(directory, names[i].name)));
-            if (!node) continue;  // has left since the listing
-            contender_info info = info_of(join_path(directory, names[i].name), std::move(*node));
-            info.kind = names[i].kind;
-            info.position = result.size();
-            result.push_back(std::move(info));
+    std::vector<std::string> paths;
+    for (const queue_names::contender_name& name : names) paths.push_back(join_path(directory, name.name));
+    const std::vector<pending_data> reads = toolbox(zk).start_gets(paths);
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        std::optional<node_data> node;
+        bool again = false;
+        try {
+            node = co_await if_exists(reads[i].result());
+        } catch (const error& e) {
+            if (e.code() != condition::retryable) throw;
+            again = true;
         }
+        if (again) node = co_await if_exists(zk.get(paths[i]));
+        if (!node) continue;  // has left since the listing
+        contender_info info = info_of(paths[i], std::move(*node));
+        info.kind = names[i].kind;
+        info.position = result.size();
+        result.push_back(std::move(info));
     }
     co_return result;
 }

@@ -5,7 +5,6 @@
 #include <asio/post.hpp>
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 #include <variant>
 
@@ -13,11 +12,30 @@ namespace zkasio::detail {
 
 namespace {
 
+constexpr std::size_t most_batches = 2, most_alone = 256;  // under way
+constexpr std::size_t in_turn = 8;                         // nodes of one call, before the next call's
 constexpr std::size_t most_bytes_of_paths = 64 * 1024, small_answer = 64 * 1024, large_answer = 256 * 1024;
 constexpr int enough_lost = 2;
 constexpr std::chrono::minutes long_pause(10);  // the connections may have broken by chance
 
 bool is_lost(const reply& r) noexcept { return r.code == zk_errc::connection_loss; }
+
+// The answer to all reads, or the reason why there is none, is that of each.
+void distribute(core& on, reply& r, const batched_gets::reads& all) {
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        reply& one = all[i].to->reply;
+        one.code = r.code;
+        one.sent = r.sent;
+        if (!r.code && i < r.results.size()) {
+            one.code = r.results[i].code;
+            one.data = std::move(r.results[i].data);
+            one.stat = r.results[i].stat.value_or(node_stat());
+        } else if (r.code) {
+            one.data = r.data;  // the hint of the error
+        }
+        on.waits().fire(answer_of(all[i].to));
+    }
+}
 
 }  // namespace
 
@@ -31,45 +49,60 @@ std::shared_ptr<batched_gets> batched_gets::of(core& on) {
 }
 
 void batched_gets::ask(reads call) {
-    std::move(call.begin(), call.end(), std::back_inserter(waiting_));
+    calls_.push_back(std::move(call));
     send();
 }
 
-// Without a connection all wait in the table, each for as long as it may.
-bool batched_gets::is_bounded() const { return on_.state() == session_state::connected && !are_single(); }
 bool batched_gets::are_single() const { return on_.options().reads_only() || is_paused(); }
 
 void batched_gets::send() {
-    while (!waiting_.empty() && (under_way_ < most_under_way || !is_bounded())) {
+    while (!calls_.empty()) {
+        const bool is_single = are_single();
+        const bool is_full = is_single ? alone_ >= most_alone : batches_ >= most_batches;
+        // Without a connection all wait in the table, each for as long as it may.
+        if (is_full && on_.state() == session_state::connected) return;
         reads some = take();
         const bool may_be_cut = lost_ > 0 || is_paused();  // with the end of a connection that a batch has ended
-        if (some.size() >= fewest && !are_single())
+        if (some.size() >= fewest && !is_single)
             ask_together(std::move(some));
         else if (may_be_cut)
             ask_again(std::move(some));
         else
-            for (read& one : some) on_.requests().submit(std::move(one.get), one.to, request_table::repeat::never);
+            for (read& one : some) ask_alone(std::move(one));
     }
 }
 
 // In a later turn, in which it is known whether the connection is lost.
 void batched_gets::send_later() {
-    if (waiting_.empty()) return;
+    if (calls_.empty()) return;
     asio::post(on_.strand(), [self = shared_from_this(), alive = on_.shared_from_this()] { self->send(); });
 }
 
 // Those that can travel in one request.
 batched_gets::reads batched_gets::take() {
     reads some;
-    for (std::size_t bytes = 0; !waiting_.empty() && some.size() < most_in_batch_;) {
-        const command& next = waiting_.front().get;
-        bytes += path_of(*next.what).size() + on_.chroot_length();
-        if (!some.empty()) {
-            const command& first = some.front().get;
-            if (next.pinned != first.pinned || next.patient != first.patient || bytes > most_bytes_of_paths) break;
+    std::size_t bytes = 0;
+    const auto size_of_path = [this](const read& one) { return path_of(*one.get.what).size() + on_.chroot_length(); };
+    const auto fits = [&](const read& next) {
+        if (some.empty()) return true;
+        const command& first = some.front().get;
+        return next.get.pinned == first.pinned && next.get.patient == first.patient && some.size() < most_in_batch_ &&
+               bytes + size_of_path(next) <= most_bytes_of_paths;
+    };
+    for (auto next = calls_.begin(); next != calls_.end() && some.size() < most_in_batch_;) {
+        const auto call = next++;
+        std::size_t n = 0;
+        for (; !call->empty() && n < in_turn && fits(call->front()); ++n) {
+            bytes += size_of_path(call->front());
+            some.push_back(std::move(call->front()));
+            call->pop_front();
         }
-        some.push_back(std::move(waiting_.front()));
-        waiting_.pop_front();
+        if (call->empty()) {
+            calls_.erase(call);
+        } else if (n > 0) {
+            calls_.splice(calls_.end(), calls_, call);
+            if (next == calls_.end()) next = call;
+        }
     }
     return some;
 }
@@ -81,37 +114,32 @@ void batched_gets::ask_together(reads batch) {
     together.pinned = batch.front().get.pinned;
     together.patient = batch.front().get.patient;
     const auto asked = std::make_shared<kept_reply>();
-    ++under_way_;
+    ++batches_;
     on_.requests().submit(std::move(together), asked, request_table::repeat::never);
     on_.waits().then(asked->answered, [self = shared_from_this(), &r = asked->reply,
                                        batch = std::move(batch)]() mutable {
-        --self->under_way_;
+        --self->batches_;
         self->learn(r, batch.size());
         self->send_later();
-        if (r.code != zk_errc::unimplemented && !is_lost(r)) return self->distribute(r, batch);
+        if (r.code != zk_errc::unimplemented && !is_lost(r)) return distribute(self->on_, r, batch);
         self->ask_again(std::move(batch));
     });
 }
 
-// The answer to all reads, or the reason why there is none, is that of each.
-void batched_gets::distribute(reply& r, const reads& batch) {
-    for (std::size_t i = 0; i < batch.size(); ++i) {
-        reply& one = batch[i].to->reply;
-        one.code = r.code;
-        one.sent = r.sent;
-        if (!r.code && i < r.results.size()) {
-            one.code = r.results[i].code;
-            one.data = std::move(r.results[i].data);
-            one.stat = r.results[i].stat.value_or(node_stat());
-        } else if (r.code) {
-            one.data = r.data;  // the hint of the error
-        }
-        on_.waits().fire(answer_of(batch[i].to));
-    }
+void batched_gets::ask_alone(read one) {
+    ++alone_;
+    on_.requests().submit(std::move(one.get), one.to, request_table::repeat::never);
+    on_.waits().then(one.to->answered, [self = shared_from_this()] { self->answered_alone(); });
+}
+
+void batched_gets::answered_alone() {
+    --alone_;
+    send_later();
 }
 
 // A server that does not know the request of a batch hangs up behind its answer: the first attempt may be lost with it.
 void batched_gets::ask_again(reads all) {
+    alone_ += all.size();
     for (read& one : all) ask_again(std::move(one), false);
 }
 
@@ -128,6 +156,7 @@ void batched_gets::ask_again(read one, bool is_last) {
             if (r.code == errc::session_expired && !one.get.pinned) r.code = zk_errc::connection_loss;
             one.to->reply = std::move(r);
             self->on_.waits().fire(answer_of(one.to));
+            self->answered_alone();
         });
     });
 }
