@@ -334,6 +334,94 @@ TEST_CASE("start_gets: a session's calls take turns, also beside those of the cl
     CHECK(e.requests(zk) - before < 80);  // other calls do not make them smaller
 }
 
+TEST_CASE("start_gets: without a connection, calls wait as one request each", "[testing]") {
+    constexpr std::size_t calls = 20, nodes = 200;
+    fake_ensemble e;
+    create_nodes(e, nodes);
+    const client zk = e.client(calm());
+    e.run(zk.connected());
+    e.hold_down(zk);
+    e.run_for(1s);
+    std::vector<std::vector<std::string>> found(calls);
+    std::vector<std::unique_ptr<running>> reading;
+    for (std::vector<std::string>& one : found)
+        reading.push_back(std::make_unique<running>(e.get_executor(), read_started(zk, nodes, one)));
+    e.run_for(1s);
+    CHECK(zk.stats().pending <= calls);
+    std::size_t asked = 0, answered = 0, most_under_way = 0;
+    e.on_step([&](std::string_view step) {
+        asked += step.find("apply 0: multi_read") != step.npos ? 1 : 0;
+        answered += step.find("deliver 0: multi_read") != step.npos ? 1 : 0;
+        most_under_way = std::max(most_under_way, asked - std::min(answered, asked));
+    });
+    e.let_in(zk);
+    for (std::size_t i = 0; i < calls; ++i) {
+        const std::error_code failed = e.run(reading[i]->code());
+        CHECK_FALSE(failed);
+        CHECK(found[i] == paths(nodes));
+    }
+    e.on_step(nullptr);
+    CHECK(asked <= calls * nodes / 32 + 4);
+    CHECK(most_under_way <= 2);
+}
+
+TEST_CASE("start_gets: servers that hang up at a batch lose two connections to all calls that wait", "[testing]") {
+    fake_ensemble e;
+    create_nodes(e, 100);
+    const client zk = e.client(calm());
+    e.run(zk.connected());
+    e.hold_down(zk);
+    e.max_request(40);  // of one path
+    e.run_for(1s);
+    std::vector<std::vector<std::string>> found(20);
+    std::vector<std::unique_ptr<running>> reading;
+    for (std::vector<std::string>& one : found)
+        reading.push_back(std::make_unique<running>(e.get_executor(), read_started(zk, 100, one)));
+    e.run_for(1s);
+    const auto before = e.traffic(zk).connections;
+    e.let_in(zk);
+    for (std::size_t i = 0; i < found.size(); ++i) {
+        const std::error_code failed = e.run(reading[i]->code());
+        CHECK_FALSE(failed);
+        CHECK(found[i] == paths(100));
+    }
+    CHECK(e.traffic(zk).connections - before <= 3);
+}
+
+TEST_CASE("start_gets: without a connection, each call waits for as long as it may", "[testing]") {
+    fake_ensemble e;
+    create_nodes(e, 20);
+    const client zk = e.client(client_options("fake").session_timeout(40s).connection_timeout(2s));
+    const session own = e.run(zk.current_session());
+    e.hold_down(zk);
+    e.run_for(1s);
+    const std::vector<pending_data> of_client = toolbox(zk).start_gets(paths(20));
+    const std::vector<pending_data> impatient = toolbox(own).start_gets(paths(20));
+    const std::vector<pending_data> patient = toolbox(own.patient()).start_gets(paths(20));
+    const auto began = e.now();
+    for (const auto* const call : {&of_client, &impatient})
+        for (const pending_data& one : *call) {
+            const std::error_code code = e.run(code_of(one.result()));
+            CHECK(code == errc::not_connected);
+        }
+    CHECK(e.now() - began > 1900ms);
+    CHECK(e.now() - began < 2100ms);
+    const std::string why = e.run(message_of(of_client[3].result()));
+    CHECK(why.starts_with("get /a/3: "));
+    e.run_for(5s);
+    const std::vector<pending_data> later = toolbox(zk).start_gets(paths(20));
+    if (GENERATE(true, false)) {
+        e.let_in(zk);
+        CHECK(e.run(patient[19].result()).data == "/a/19");
+    } else {
+        e.expire(zk);
+        e.let_in(zk);
+        for (const pending_data& one : patient) CHECK(e.run(code_of(one.result())) == errc::session_expired);
+    }
+    CHECK(e.run(later[19].result()).data == "/a/19");
+    e.run(zk.close());
+}
+
 TEST_CASE("start_gets: the end of the client ends all of them, and so does that of the session", "[testing]") {
     fake_ensemble e;
     const std::size_t n = GENERATE(as<std::size_t>(), 5, 100);

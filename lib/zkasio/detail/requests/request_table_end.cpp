@@ -11,7 +11,7 @@ namespace zkasio::detail {
 std::vector<op_id> request_table::of_this_session(bool another_follows) const {
     std::vector<op_id> all;
     for (const auto& [id, e] : entries_)
-        if (e.what || !another_follows) all.push_back(id);
+        if (e.what || e.pinned || !another_follows) all.push_back(id);
     return all;
 }
 

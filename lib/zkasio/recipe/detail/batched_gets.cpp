@@ -57,10 +57,9 @@ bool batched_gets::are_single() const { return on_.options().reads_only() || is_
 
 void batched_gets::send() {
     while (!calls_.empty()) {
+        if (on_.state() != session_state::connected) return wait_for_connection();
         const bool is_single = are_single();
-        const bool is_full = is_single ? alone_ >= most_alone : batches_ >= most_batches;
-        // Without a connection all wait in the table, each for as long as it may.
-        if (is_full && on_.state() == session_state::connected) return;
+        if (is_single ? alone_ >= most_alone : batches_ >= most_batches) return;
         reads some = take();
         const bool may_be_cut = lost_ > 0 || is_paused();  // with the end of a connection that a batch has ended
         if (some.size() >= fewest && !is_single)
@@ -76,6 +75,24 @@ void batched_gets::send() {
 void batched_gets::send_later() {
     if (calls_.empty()) return;
     asio::post(on_.strand(), [self = shared_from_this(), alive = on_.shared_from_this()] { self->send(); });
+}
+
+// Each call by one request of the table, which ends as each of its reads would: so a new connection does not begin with
+// all of them.
+void batched_gets::wait_for_connection() {
+    for (reads& call : std::exchange(calls_, {})) {
+        command wait;
+        wait.pinned = call.front().get.pinned;
+        wait.patient = call.front().get.patient;
+        const auto waited = std::make_shared<kept_reply>();
+        on_.requests().submit(std::move(wait), waited, request_table::repeat::never);
+        on_.waits().then(waited->answered, [&on = on_, &r = waited->reply, call = std::move(call)]() mutable {
+            if (r.code) return distribute(on, r, call);
+            const auto gets = of(on);  // of another session, if no certain one is asked
+            gets->calls_.push_back(std::move(call));
+            gets->send_later();
+        });
+    }
 }
 
 // Those that can travel in one request.

@@ -41,6 +41,7 @@ private:
 
     void send();
     void send_later();
+    void wait_for_connection();
     reads take();
     void ask_together(reads batch);
     void ask_alone(read one);
