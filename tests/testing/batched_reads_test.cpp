@@ -334,6 +334,40 @@ TEST_CASE("start_gets: a session's calls take turns, also beside those of the cl
     CHECK(e.requests(zk) - before < 80);  // other calls do not make them smaller
 }
 
+TEST_CASE("start_gets: what nobody waits for any more is not asked for", "[testing]") {
+    fake_ensemble e;
+    e.know_multi_read(GENERATE(true, false));
+    create_nodes(e, 2000);
+    const client zk = e.client(calm());
+    std::vector<std::string> found;
+    e.run(zk.connected());
+    e.run(read_started(zk, 100, found));
+    const auto before = e.requests(zk);
+    auto give_up = [&]() -> asio::awaitable<void> {
+        const std::vector<pending_data> asked = toolbox(zk).start_gets(paths(2000));
+        co_await asked.front().answered();
+    };
+    e.run(give_up());
+    e.run_for(1s);
+    CHECK(e.requests(zk) - before <= 2 * 256);
+    // Handles that are gone, but whose answers are waited for.
+    std::size_t told = 0;
+    auto wait = [&]() -> asio::awaitable<void> {
+        std::vector<pending_data> asked = toolbox(zk).start_gets(paths(2000));
+        asked[1900].then([&] { ++told; });
+        asio::awaitable<void> answered = asked[1950].answered();
+        asio::awaitable<node_data> last = asked.back().result();
+        asked.clear();
+        co_await std::move(answered);
+        const node_data node = co_await std::move(last);
+        CHECK(node.data == "/a/1999");
+    };
+    running waiting(zk.get_executor(), wait());
+    const std::error_code failed = e.run(waiting.code());
+    CHECK_FALSE(failed);
+    CHECK(told == 1);
+}
+
 TEST_CASE("start_gets: without a connection, calls wait as one request each", "[testing]") {
     constexpr std::size_t calls = 20, nodes = 200;
     fake_ensemble e;

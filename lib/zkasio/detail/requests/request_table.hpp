@@ -160,7 +160,7 @@ public:
     void feeds_disconnected();
 
     // ------------------------------------------------------------------------------------------------------ the end
-    /// All requests; if another session follows, without those that only wait for a connection.
+    /// All requests; if another session follows, without those of no certain one that only wait for a connection.
     std::vector<op_id> of_this_session(bool another_follows) const;
     /// The requests `over` end with their session; the rest waits for the next session.
     void end(const std::vector<op_id>& over, std::error_code code);

@@ -35,6 +35,7 @@ struct one_shot_state {
         else
             other_calls_ = std::make_unique<std::vector<std::function<void()>>>(1, std::move(f));
     }
+    bool has_calls() const noexcept { return bool(call_); }
     void forget_calls() noexcept {
         call_ = nullptr;
         other_calls_.reset();

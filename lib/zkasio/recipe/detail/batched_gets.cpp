@@ -20,6 +20,11 @@ constexpr std::chrono::minutes long_pause(10);  // the connections may have brok
 
 bool is_lost(const reply& r) noexcept { return r.code == zk_errc::connection_loss; }
 
+// False: the caller has left, and no function is to be called.
+bool is_wanted(const batched_gets::read& one) noexcept {
+    return one.to.use_count() > 1 || one.to->answered.has_calls();
+}
+
 // The answer to all reads, or the reason why there is none, is that of each.
 void distribute(core& on, reply& r, const batched_gets::reads& all) {
     for (std::size_t i = 0; i < all.size(); ++i) {
@@ -109,9 +114,14 @@ batched_gets::reads batched_gets::take() {
     for (auto next = calls_.begin(); next != calls_.end() && some.size() < most_in_batch_;) {
         const auto call = next++;
         std::size_t n = 0;
-        for (; !call->empty() && n < in_turn && fits(call->front()); ++n) {
-            bytes += size_of_path(call->front());
-            some.push_back(std::move(call->front()));
+        while (!call->empty()) {
+            read& one = call->front();
+            if (is_wanted(one)) {
+                if (n == in_turn || !fits(one)) break;
+                ++n;
+                bytes += size_of_path(one);
+                some.push_back(std::move(one));
+            }
             call->pop_front();
         }
         if (call->empty()) {
@@ -164,6 +174,7 @@ void batched_gets::ask_again(reads all) {
 void batched_gets::ask_again(read one, bool is_last) {
     asio::post(on_.strand(), [self = shared_from_this(), alive = on_.shared_from_this(), one = std::move(one),
                               is_last] {
+        if (!is_wanted(one)) return self->answered_alone();
         core& on = self->on_;
         const auto asked = std::make_shared<kept_reply>();
         on.requests().submit(command(one.get), asked, request_table::repeat::never);
