@@ -43,7 +43,7 @@ std::int64_t as_watches(std::size_t n) { return static_cast<std::int64_t>(n); }
 
 }  // namespace
 
-// Many nodes are read in one request, up to 128.
+// Many nodes are read in one request, up to 256.
 TEST_CASE("cost of a cache of n nodes: one watch, and a request for many", "[numbers]") {
     for (const std::size_t n : user_counts) {
         fake_ensemble e;
@@ -76,6 +76,22 @@ TEST_CASE("cost of a cache of n nodes: one watch, and a request for many", "[num
         INFO("closed: " << closed);
         CHECK(closed.requests <= 3);
         CHECK(e.watches() == 0);
+    }
+}
+
+TEST_CASE("cost of a cache of n nodes in directories: requests are full", "[numbers]") {
+    for (const std::size_t n : {1000U, 12'800U}) {
+        fake_ensemble e;
+        for (std::size_t i = 0; i < n; ++i)
+            e.create("/r/" + std::to_string(i / 100) + "/" + std::to_string(i), std::string(100, 'x'));
+        const std::vector<client> all = connected_clients(e, 1);
+        std::unique_ptr<tree_cache> tree;
+        const cost made = cost_in_a_minute(e, [&] { tree = std::make_unique<tree_cache>(all[0], "/r"); });
+        const cost again = cost_in_a_minute(e, [&] { e.cut(all[0]); });
+        INFO(n << " nodes, made: " << made << "; another connection: " << again);
+        CHECK(tree->snapshot().size() == n + n / 100 + 1);
+        CHECK(made.requests <= n / 200 + 15);
+        CHECK(again.requests <= n / 200 + 15);
     }
 }
 

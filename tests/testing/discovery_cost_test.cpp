@@ -62,7 +62,7 @@ TEST_CASE("cost of a service: n instances are announced, and one provider reads 
         CHECK(come.ephemerals == static_cast<std::int64_t>(n));
         CHECK(followed.writes == 0);
         CHECK(followed.listings == 1);
-        CHECK(followed.requests <= n / 100 + 10);  // each reads up to 128 instances
+        CHECK(followed.requests <= n / 100 + 10);  // each reads up to 256 instances
         CHECK(followed.bytes <= 320 * n + 1000);
         CHECK(followed.watches == 1);
         CHECK(changed.bytes <= 600);

@@ -30,7 +30,7 @@ public:
     Options& remembered_changes(std::size_t n) { remembered_ = n; return self(); }
     /// The maximum size of these changes in bytes: mostly node data before and after the changes (16 MiB).
     Options& remembered_bytes(std::size_t n) { bytes_ = n; return self(); }
-    /// The maximum number of reads under way at a time (256). At least 1.
+    /// The maximum number of reads under way at a time (512). At least 1.
     Options& reads_at_a_time(std::size_t n) { reads_ = n; return self(); }
 
     /// Makes an object of the data of each node, once whenever the data were read: `f(path, data)` returns any type T,
@@ -60,7 +60,7 @@ protected:
 
 private:
     cache_detail::node_parser parse_;
-    std::size_t remembered_ = 1024, bytes_ = 16 * 1024 * 1024, reads_ = 256;
+    std::size_t remembered_ = 1024, bytes_ = 16 * 1024 * 1024, reads_ = 512;
 };
 
 namespace cache_detail {

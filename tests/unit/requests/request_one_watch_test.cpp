@@ -648,11 +648,11 @@ TEST_CASE("one watch: while batches are under way, the next one waits until it i
 
 TEST_CASE("one watch: a batch is bounded, in number and in bytes", "[requests][feed]") {
     feed_state f;
-    for (const std::size_t most : {16U, 32U, 64U, 128U, 128U}) {
+    for (const std::size_t most : {16U, 32U, 64U, 128U, 256U, 256U}) {
         CHECK(f.most_in_batch == most);
         f.learn_size(100 * most, most);
     }
-    f.learn_size(128 * 10'000, 128);
+    f.learn_size(256 * 10'000, 256);
     CHECK(f.most_in_batch == 26);  // 256 kB
     f.learn_size(26'000'000, 26);
     CHECK(f.most_in_batch == 1);

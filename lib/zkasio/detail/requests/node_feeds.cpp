@@ -17,7 +17,7 @@ void node_feeds::add(const feed_ptr& f) {
 }
 
 void feed_state::learn_size(std::size_t bytes, std::size_t reads) noexcept {
-    constexpr std::size_t most_reads = 128, most_bytes = 256 * 1024;  // larger batches are no faster
+    constexpr std::size_t most_reads = 256, most_bytes = 256 * 1024;  // larger batches are no faster
     const std::size_t each = std::max<std::size_t>(bytes / reads, 1);
     const std::size_t most = std::max(most_in_batch, std::min(2 * reads, most_reads));
     most_in_batch = std::clamp<std::size_t>(most_bytes / each, 1, most);
