@@ -59,6 +59,21 @@ TEST_CASE("cost of a mutex: coroutines of one client ask two requests each", "[n
     }
 }
 
+// Beyond eight, they wait until a server has answered one of them.
+TEST_CASE("cost of a mutex at a missing directory: few creates of one client are refused", "[numbers]") {
+    for (const std::size_t n : user_counts) {
+        fake_ensemble e;
+        std::vector<client> all = connected_clients(e, 1);
+        const mutex lock(all[0], "/locks/orders");
+        const cost c = cost_of_users(e, n, [&](std::size_t) { return pass(lock); });
+        INFO(n << " coroutines: " << c);
+        CHECK(c.requests <= 2 * n + 20);
+        CHECK(c.writes <= 2 * n + 12);
+        CHECK(c.ephemerals == 0);
+        close_all(e, all);
+    }
+}
+
 TEST_CASE("cost of a mutex: a crowd of processes, each of them watches its predecessor", "[numbers]") {
     for (const std::size_t n : {std::size_t{10}, std::size_t{100}, std::size_t{200}}) {  // 1000 take half a minute
         fake_ensemble e;

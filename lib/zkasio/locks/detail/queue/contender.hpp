@@ -28,7 +28,7 @@ enum class stage : std::uint8_t {
     creating,               ///< the create of its node is under way
     creation_lost,          ///< the answer to the create was lost: a search tells whether there is a node
     creation_found,         ///< the search has found the node: a read of its token is under way
-    throttled,              ///< a server has refused the create for now: sent again after a pause
+    throttled,              ///< the create waits for a pause, for room, or for the first answer
     waiting_for_directory,  ///< the create found no directory: the directory is being created
     replacing_writer,       ///< the reader of a downgrade: its node is about to replace the writer's node
     abandoned_creating,     ///< given up while the create, or the read of the token, was under way

@@ -201,7 +201,12 @@ asio::awaitable<std::optional<created>> replace_by_reader_node(session on, lock_
 node_creation::node_creation(lock_queue& queue) : queue_(queue), pauses_(queue.tools().make_back_off()), lost_(queue) {}
 
 void node_creation::begin(const contender_ptr& c) {
+    constexpr std::size_t most_unanswered = 8;
     queue_.go_to(c, stage::creating);
+    if (may_be_missing_ && unanswered_ >= most_unanswered) {  // without a directory, all would be refused
+        queue_.go_to(c, stage::throttled);
+        return throttled_.push_back(c);
+    }
     if (without_room_.empty()) {
         switch (queue_.tools().room_for_contender(queue_.directory(), path_bytes(*c))) {
             case contender_room::now:
@@ -290,6 +295,7 @@ void node_creation::create(const contender_ptr& c) {
         c->creating.reset();
         return queue_.fail(c, std::current_exception());
     }
+    ++unanswered_;
     c->creating->request->then([this, alive = queue_.shared_from_this(), c] { answered(c); });
     if (alone) queue_.ask_for_listing();
 }
@@ -319,8 +325,12 @@ void node_creation::answered(const contender_ptr& c) {
         if (e.hung_up())
             hung_up = std::make_exception_ptr(e.renamed("create a node below", queue_.directory()).not_applied());
     }
+    --unanswered_;
     std::string id = std::move(std::exchange(c->creating, nullptr)->id);
     if (queue_.over()) return queue_.fail(c, queue_.ended("acquire", queue_.directory()));
+    const bool might_be_missing = std::exchange(may_be_missing_, answer == create_answer::no_directory);
+    std::vector<contender_ptr> waited;  // for this answer
+    if (might_be_missing && !may_be_missing_) waited.swap(throttled_);
     if (answer == create_answer::created) {
         pauses_.reset();
         c->create_was_lost = false;
@@ -334,6 +344,9 @@ void node_creation::answered(const contender_ptr& c) {
     } else {
         after_making_directory(c);
     }
+    // All contenders that would make the directory have given up.
+    if (may_be_missing_ && unanswered_ == 0 && !making_directory_) waited.swap(throttled_);
+    for (const contender_ptr& other : waited) after_detour(other);
 }
 
 void node_creation::after_pause(const contender_ptr& c) {
@@ -368,7 +381,8 @@ asio::awaitable<void> node_creation::make_directory_for_all(std::shared_ptr<lock
     } catch (...) {
         failed = std::current_exception();
     }
-    for (const contender_ptr& c : std::exchange(without_directory_, {})) after_detour(c, fresh_copy_of(failed));
+    for (auto* const waiting : {&without_directory_, &throttled_})
+        for (const contender_ptr& c : std::exchange(*waiting, {})) after_detour(c, fresh_copy_of(failed));
     making_directory_ = false;
     if (!waits_for_room_) room_changed();
 }

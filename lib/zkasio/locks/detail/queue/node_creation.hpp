@@ -113,11 +113,13 @@ private:
     std::deque<contender_ptr> without_room_;  // see client_options::ephemeral_budget(); some may have left
     bool waits_for_room_ = false;
     std::size_t swept_ = 0;                   // how many were in it after the last removal of those that have left
-    std::vector<contender_ptr> throttled_;
+    std::vector<contender_ptr> throttled_;    // for a pause, or the first answer
     bool pausing_ = false;
     back_off pauses_;
     std::vector<contender_ptr> without_directory_;
     bool making_directory_ = false;
+    bool may_be_missing_ = true;   // the directory: no create was answered yet, or the last answer has said so
+    std::size_t unanswered_ = 0;  // creates
     lost_creates lost_;
 };
 
