@@ -1,14 +1,14 @@
 // What n processes do to the servers that all do the same at the same moment: real clients and servers in memory, in
 // virtual time, on one thread. Nothing is installed, and no machine's speed is in the figures.
 //
-//     zkasio_bench_scale [most processes]
+//     zkasio_bench_scale [most processes] [one of the names in main()]
 //
 // The servers take one step in 0.1 ms: a request, an answer, or an event that a client is told. So "s" is the time
 // until the last answer, in tenths of a second, where an ensemble takes 10 000 steps a second, and "busiest 0.1 s" is
-// how many requests arrive in the busiest tenth of a second. "unfair" is, of a lock, how many of three turns the last
-// process is behind when the first one has had its three; of partitions, the difference between the most and the least
-// that one has; of a queue, what the busiest consumer has had, compared with the mean. Heartbeats are left out:
-// docs/cost.md has their law.
+// how many requests arrive in the busiest tenth of a second. "unfair" is, of a lock, how many turns the others had, on
+// average, while one process waited for its turn, in the worst case (first come, first served: 1); of partitions, the
+// difference between the most and the least that one has; of a queue, what the busiest consumer has had, compared with
+// the mean. Heartbeats are left out: docs/cost.md has their law.
 
 #include "figure.hpp"
 
@@ -16,7 +16,10 @@
 #include <zkasio/discovery/provider.hpp>
 #include <zkasio/discovery/registry.hpp>
 #include <zkasio/election/candidate.hpp>
+#include <zkasio/locks/cohort_mutex.hpp>
 #include <zkasio/locks/mutex.hpp>
+#include <zkasio/locks/semaphore.hpp>
+#include <zkasio/locks/shared_mutex.hpp>
 #include <zkasio/locks/unfair_mutex.hpp>
 #include <zkasio/membership/group.hpp>
 #include <zkasio/membership/partitioner.hpp>
@@ -41,7 +44,6 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -118,10 +120,12 @@ void measure(scene& s, const std::string& row, std::size_t n, const std::functio
     figure(name + "bytes", static_cast<double>(all.bytes_in + all.bytes_out) / users);
     figure(name + "s", until_last);
     figure(name + "busiest 0.1 s", busiest);
-    if (unfair) figure(name + "unfair", unfair());
-    std::printf("  %-42s %6zu: %9.1f requests, %7.1f writes, %10.0f bytes for each, %8.1f s, busiest 0.1 s: %6.0f\n",
+    std::printf("  %-46s %6zu: %9.1f requests, %7.1f writes, %10.0f bytes for each, %8.1f s, busiest 0.1 s: %6.0f",
                 row.c_str(), n, static_cast<double>(all.requests) / users, static_cast<double>(all.writes) / users,
                 static_cast<double>(all.bytes_in + all.bytes_out) / users, until_last, busiest);
+    if (unfair) std::printf(", unfair: %.2f", unfair());
+    std::printf("\n");
+    if (unfair) figure(name + "unfair", unfair());
     std::fflush(stdout);
 }
 
@@ -132,40 +136,33 @@ awaitable<void> rest() {
 
 // ------------------------------------------------------------------------------------------------------ locks
 
-// Three turns each. Unfair is how many turns the last one is behind when the first one has had its three.
 struct turns {
-    std::vector<int> had;
-    std::size_t done = 0;
-    int behind = -1;
-
-    void one_more(std::size_t i) {
-        if (++had[i] < 3) return;
-        ++done;
-        if (behind < 0) behind = 3 - *std::min_element(had.begin(), had.end());
-    }
+    std::size_t all = 0, done = 0;  // turns; processes that have had their three
+    std::size_t most_passed = 0;    // turns of others during one wait
 };
 
 template <class Lock>
-awaitable<void> take_turns(Lock lock, std::size_t i, turns& all) {
+awaitable<void> take_turns(Lock lock, turns& t) {
     for (int k = 0; k < 3; ++k) {
+        const std::size_t before = t.all;
         zkasio::lock_guard guard = co_await lock.acquire();
-        all.one_more(i);
+        t.most_passed = std::max(t.most_passed, t.all++ - before);
         co_await guard.release();
     }
+    ++t.done;
 }
 
-template <class Lock>
-void measure_lock(const std::string& row, std::size_t n) {
-    turns all;
-    all.had.resize(n);
+template <class Make>
+void measure_lock(const std::string& kind, std::size_t n, const std::string& node, Make make) {
+    turns t;
     scene s(n);
-    s.e.create(std::is_same_v<Lock, zkasio::mutex> ? "/locks/a" : "/locks");  // an unfair_mutex is the node itself
+    s.e.create(node);
+    const auto begin = [&] {
+        for (const client& zk : s.clients) s.spawn(take_turns(make(zk), t));
+    };
     measure(
-        s, row, n,
-        [&] {
-            for (std::size_t i = 0; i < n; ++i) s.spawn(take_turns(Lock(s.clients[i], "/locks/a"), i, all));
-        },
-        [&] { return all.done == n; }, [&] { return static_cast<double>(all.behind); });
+        s, kind + ": three turns each", n, begin, [&] { return t.done == n; },
+        [&] { return static_cast<double>(t.most_passed) / static_cast<double>(n - 1); });
 }
 
 // -------------------------------------------------------------------------------------------------- elections
@@ -356,10 +353,31 @@ int main(int argc, char** argv) {
     const std::size_t most = argc > 1 ? std::strtoul(argv[1], nullptr, 10) : 1000;
     const std::string only = argc > 2 ? argv[2] : "";
     const std::pair<std::string, std::function<void(std::size_t)>> all[] = {
-        {"mutex", [](std::size_t n) { measure_lock<zkasio::mutex>("mutex: three turns each", n); }},
+        {"mutex",
+         [](std::size_t n) {
+             measure_lock("mutex", n, "/lock", [](const client& zk) { return zkasio::mutex(zk, "/lock"); });
+         }},
+        {"cohort_mutex",
+         [](std::size_t n) {
+             measure_lock("cohort_mutex", n, "/lock",
+                          [](const client& zk) { return zkasio::cohort_mutex(zk, "/lock"); });
+         }},
+        {"shared_mutex",
+         [](std::size_t n) {
+             measure_lock("shared_mutex, writers", n, "/lock",
+                          [](const client& zk) { return zkasio::shared_mutex(zk, "/lock"); });
+         }},
+        {"semaphore",
+         [](std::size_t n) {
+             measure_lock("semaphore of three", n, "/pool", [](const client& zk) {
+                 return zkasio::semaphore(zk, "/pool", zkasio::permits::fixed(3)).request();
+             });
+         }},
         {"unfair_mutex",
          [](std::size_t n) {  // n² requests
-             if (n <= 100) measure_lock<zkasio::unfair_mutex>("unfair_mutex: three turns each", n);
+             if (n > 100) return;
+             measure_lock("unfair_mutex", n, "/locks",  // the lock is a node itself
+                          [](const client& zk) { return zkasio::unfair_mutex(zk, "/locks/a"); });
          }},
         {"election", measure_election},
         {"group", measure_group},
