@@ -243,7 +243,7 @@ private:
     bool later_has_news_ = false;                 // later_.move_due() has something to do
     std::size_t claims_while_alone_ = 1'000'000;  // since another process was noticed; none was yet
     bool was_refused_ = false;  // the last claim: another consumer was ahead, and this session's server may lag
-    int refusals_ = 0;          // in a row
+    int late_ = 0;  // how much more often than in time: refused claims, and items that were gone when they were read
     std::minstd_rand dice_;
 };
 

@@ -15,6 +15,7 @@ namespace zkasio::queue_detail {
 namespace {
 
 constexpr std::size_t most_bytes_ahead = 64 * 1024;  // behind a larger batch, nothing is read ahead
+constexpr int most_late = 10;
 
 std::chrono::milliseconds waited_until(const committed& claimed, const read_item& item) {
     const auto at = std::chrono::duration_cast<std::chrono::milliseconds>(claimed.at.time_since_epoch());
@@ -61,12 +62,14 @@ void claimer::wait_for_room() {
     });
 }
 
-// Of processes that all claim the first item, the one with the slowest connection would never get any: after n refusals
-// in a row a process begins behind up to 2^n - 1 free items, a random number of them.
+// Of processes that all claim the first item, the one with the slowest connection would never get any, and each would
+// read what the others have claimed: a process that was late n times more often than it was in time begins behind up to
+// 2^n - 1 free items, a random number of them.
 void claimer::step_aside() {
-    if (refusals_ == 0 || free_.empty()) return;
-    const std::size_t most = std::min(std::size_t{1} << std::min(refusals_, 16), free_.size()) - 1;
-    free_.step_over(std::uniform_int_distribution<std::size_t>(0, most)(dice_));
+    if (late_ == 0 || free_.size() < 2) return;
+    const std::size_t most = std::min(std::size_t{1} << late_, free_.size()) - 1;
+    const std::size_t n = std::uniform_int_distribution<std::size_t>(0, most)(dice_);
+    if (n > 0) free_.step_over(n);
 }
 
 bool claimer::is_spent(const read_item& item) const noexcept {
@@ -166,6 +169,7 @@ asio::awaitable<std::vector<read_item>> claimer::read_first(std::size_t n) {
         items.push_back(std::move(*item));
     }
     limit_.end();
+    if (gone > 0 && items.empty()) late_ = std::min(late_ + 1, most_late);
     if (gone > 1 && 2 * gone >= names.size()) {
         free_.leave_out_next(items.size(), names.size());
         ahead_.clear();
@@ -292,7 +296,7 @@ asio::awaitable<std::optional<error>> claimer::apply(commit_report r, transactio
     }
     if (!failed) {
         ++claims_while_alone_;
-        refusals_ = 0;
+        late_ = std::max(late_ - 1, 0);
     }
     co_return failed;
 }
@@ -358,7 +362,7 @@ void claimer::leave_out(const error& why, const std::vector<read_item>& batch) {
     });
     // The error is not about an item, but about a directory or a receipt.
     if (it == batch.end()) return free_.forget();
-    ++refusals_;
+    late_ = std::min(late_ + 1, most_late);
     free_.leave_out(it->name, batch.size());
 }
 
