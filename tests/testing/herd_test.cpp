@@ -117,8 +117,7 @@ struct kind {
     std::string name;
     std::function<void(const scene&)> prepare;
     std::function<void(const scene&)> happen;
-    double each, others;          // at most so many requests and handshakes for each client, and in all beside that
-    std::size_t spread = 1;       // of the former, at most this part in 10 ms, if there are many
+    double each, others;  // at most so many requests and handshakes for each client, and in all beside that
 };
 
 template <class T>
@@ -154,8 +153,13 @@ asio::awaitable<void> read_leaders(std::shared_ptr<leader_observer> views) {
     for (;;) co_await views->next();
 }
 
+// Cancelled when it is no longer kept.
 void begin(const scene& s, asio::awaitable<void> task) {
-    s.keep.push_back(std::make_shared<running>(s.e.get_executor(), std::move(task)));
+    const auto end = [](running* one) {
+        one->cancel();
+        delete one;
+    };
+    s.keep.push_back(std::shared_ptr<running>(new running(s.e.get_executor(), std::move(task)), end));
 }
 
 // All clients do the same: at once, or one after another.
@@ -173,6 +177,7 @@ std::function<void(const scene&)> after_other(user what, user first) {
     };
 }
 void other_ends(const scene& s) { s.keep.front().reset(); }  // what the other one holds goes with its coroutine
+// A client whose connection is lost connects again without a pause, and so do all: nothing spreads this herd.
 void all_are_cut(const scene& s) {
     for (const client& zk : s.all) s.e.cut(zk);
 }
@@ -220,48 +225,48 @@ std::vector<kind> all_kinds() {
     };
 
     std::vector<kind> all;
-    all.push_back({"deploy: a lock for all", directories, at_once(one_mutex), 8, 20});
-    all.push_back({"deploy: a lock each", directories, at_once(own_mutex), 6, 20});
-    all.push_back({"deploy: members of a group", directories, at_once(member), 4, 20});
-    all.push_back({"deploy: instances of a service", directories, at_once(announces), 4, 20});
+    all.push_back({"deploy: a lock for all", directories, at_once(one_mutex), 4, 10});
+    all.push_back({"deploy: a lock each", directories, at_once(own_mutex), 6, 5});
+    all.push_back({"deploy: members of a group", directories, at_once(member), 2.5, 5});
+    all.push_back({"deploy: instances of a service", directories, at_once(announces), 2.5, 5});
     all.push_back({"deploy: a provider each", [](const scene& s) {
         for (std::size_t i = 0; i < 100; ++i) s.e.create("/base/orders/i" + std::to_string(i), instance(i).to_json());
     }, [](const scene& s) {
         for (const client& zk : s.all) s.keep.push_back(keep(provider(zk, "/base", "orders")));
-    }, 6, 20});
-    all.push_back({"connections are lost: a lock, a member and two caches each", fleet, all_are_cut, 12, 20, 8});
+    }, 10, 5});
+    all.push_back({"connections are lost: a lock, a member and two caches each", fleet, all_are_cut, 8.5, 5});
     all.push_back({"a leader dies: candidates", [](const scene& s) {
         s.keep.push_back(keep(candidate(s.other, "/election")));
         s.e.run_for(10s);
         for (const client& zk : s.all) s.keep.push_back(keep(candidate(zk, "/election")));
-    }, [](const scene& s) { s.e.expire(s.other); }, 0, 30});
+    }, [](const scene& s) { s.e.expire(s.other); }, 0, 7});
     all.push_back({"a leader dies: observers", [](const scene& s) {
         s.keep.push_back(keep(candidate(s.other, "/election")));
         s.e.run_for(10s);
         for (const client& zk : s.all)
             begin(s, read_leaders(std::make_shared<leader_observer>(leader_election(zk, "/election").observe())));
         s.keep.push_back(keep(candidate(s.all.front(), "/election")));
-    }, [](const scene& s) { s.e.expire(s.other); }, 6, 40});
+    }, [](const scene& s) { s.e.expire(s.other); }, 5, 10});
     all.push_back({"an item arrives", at_once(item), [](const scene& s) {
         begin(s, work_queue(s.other, "/queue").put("job"));
-    }, 6, 40});
+    }, 5, 40});
     all.push_back({"a barrier opens", [gate](const scene& s) {
         s.e.create("/gate");
         at_once(gate)(s);
-    }, [](const scene& s) { s.e.remove("/gate"); }, 2, 5});
-    all.push_back({"a latch opens", at_once(count), [](const scene& s) { begin(s, count_down(s.other)); }, 4, 20});
+    }, [](const scene& s) { s.e.remove("/gate"); }, 5, 0});
+    all.push_back({"a latch opens", at_once(count), [](const scene& s) { begin(s, count_down(s.other)); }, 3.7, 6});
     all.push_back({"the last one enters a double_barrier", [](const scene& s) {
         const std::size_t n = s.all.size() + 1;
         at_once([n](const client& zk, std::size_t) { return enter(double_barrier(zk, "/b", n)); })(s);
-    }, [](const scene& s) { begin(s, enter(double_barrier(s.other, "/b", s.all.size() + 1))); }, 8, 20});
-    all.push_back({"a mutex is released", after_other(one_mutex, one_mutex), other_ends, 0, 15});
-    all.push_back({"an unfair_mutex is released", after_other(unfair, unfair), other_ends, 3, 15});
-    all.push_back({"a permit is released", after_other(permit, permit), other_ends, 0, 30});
-    all.push_back({"a writer leaves: readers", after_other(reader, writer), other_ends, 4, 15});
-    all.push_back({"a number of slots is released", after_other(number, number), other_ends, 4, 20});
-    all.push_back({"a node changes that all follow", node_caches, [](const scene& s) { s.e.set("/node", "2"); }, 1, 5});
+    }, [](const scene& s) { begin(s, enter(double_barrier(s.other, "/b", s.all.size() + 1))); }, 10, 12});
+    all.push_back({"a mutex is released", after_other(one_mutex, one_mutex), other_ends, 0, 2});
+    all.push_back({"an unfair_mutex is released", after_other(unfair, unfair), other_ends, 2.5, 5});
+    all.push_back({"a permit is released", after_other(permit, permit), other_ends, 0, 8});
+    all.push_back({"a writer leaves: readers", after_other(reader, writer), other_ends, 1.25, 3});
+    all.push_back({"a number of slots is released", after_other(number, number), other_ends, 1.75, 14});
+    all.push_back({"a node changes that all follow", node_caches, [](const scene& s) { s.e.set("/node", "2"); }, 1, 2});
     all.push_back({"a child comes to a directory that all follow", children_caches,
-                   [](const scene& s) { s.e.create("/nodes/new", "1"); }, 2, 5});
+                   [](const scene& s) { s.e.create("/nodes/new", "1"); }, 1, 2});
     return all;
 }
 
@@ -291,7 +296,6 @@ TEST_CASE("herds: what n clients cost that do something at the same moment", "[n
             INFO(k.name << ", " << n << " clients: " << h);
             const auto most = static_cast<std::uint64_t>(k.each * static_cast<double>(n) + k.others);
             CHECK(h.connections + h.requests <= most);
-            if (k.spread > 1 && n >= 100) CHECK(h.most_in_window <= most / k.spread);
         }
 }
 
