@@ -18,6 +18,7 @@
 #include <asio/use_future.hpp>
 
 #include <exception>
+#include <functional>
 #include <memory>
 #include <system_error>
 #include <type_traits>
@@ -39,7 +40,8 @@ public:
 
     ZKASIO_EXPORT asio::any_io_executor strand() const;
     ZKASIO_EXPORT asio::cancellation_slot slot() const;  ///< of the operation
-    ZKASIO_EXPORT void cancel(asio::cancellation_type how) const;
+    /// For a signal that may live longer than the execution context, which the strand must not.
+    ZKASIO_EXPORT std::function<void(asio::cancellation_type)> canceller() const;
     ZKASIO_EXPORT asio::awaitable<void> begin() const;  ///< see obey_cancellations()
 
 private:
@@ -106,8 +108,7 @@ struct start_async {
         const async_run run(executor_of(handler, std::move(on)));
         completion ended{std::forward<Handler>(handler), {}};
         ended.slot = asio::get_associated_cancellation_slot(ended.handler);
-        if (ended.slot.is_connected())
-            ended.slot.assign([run](asio::cancellation_type how) { run.cancel(how); });
+        if (ended.slot.is_connected()) ended.slot.assign(run.canceller());
         asio::co_spawn(run.strand(), run_async(run, std::move(operation)),
                        asio::bind_cancellation_slot(run.slot(), std::move(ended)));
     }

@@ -1,5 +1,7 @@
 #include <zkasio/detail/base/run_cancellable.hpp>
 
+#include <zkasio/detail/base/strand.hpp>
+
 #include <asio/associated_cancellation_slot.hpp>
 #include <asio/associated_executor.hpp>
 #include <asio/bind_cancellation_slot.hpp>
@@ -8,6 +10,7 @@
 #include <asio/multiple_exceptions.hpp>
 #include <asio/post.hpp>
 #include <asio/prefer.hpp>
+#include <asio/strand.hpp>
 #include <asio/this_coro.hpp>
 #include <asio/use_awaitable.hpp>
 
@@ -47,10 +50,10 @@ void body_run::cancel_now(asio::cancellation_type how) {
     signal.emit(how);
 }
 
-asio::strand<asio::any_io_executor> strand_over(const asio::any_io_executor& caller, body_strand where) {
-    using strand = asio::strand<asio::any_io_executor>;
-    // target() of Asio 1.22 does not look at the type.
-    if (where == body_strand::callers && caller.target_type() == typeid(strand)) return *caller.target<strand>();
+asio::any_io_executor strand_over(const asio::any_io_executor& caller, body_strand where) {
+    const std::type_info& is = caller.target_type();
+    const bool is_strand = is == typeid(asio::strand<asio::any_io_executor>) || is == typeid(strand_type);
+    if (where == body_strand::callers && is_strand) return caller;
     return asio::make_strand(caller);
 }
 

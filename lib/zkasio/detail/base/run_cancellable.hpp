@@ -3,7 +3,6 @@
 #include <asio/any_io_executor.hpp>
 #include <asio/awaitable.hpp>
 #include <asio/cancellation_signal.hpp>
-#include <asio/strand.hpp>
 
 #include <exception>
 #include <functional>
@@ -28,7 +27,7 @@ std::exception_ptr single_cancellation(std::exception_ptr thrown) noexcept;
 /// happens on that strand.
 class body_run {
 public:
-    explicit body_run(asio::strand<asio::any_io_executor> s) : strand(std::move(s)) {}
+    explicit body_run(asio::any_io_executor s) : strand(std::move(s)) {}
 
     /// From any thread; without effect once the body has ended.
     static void cancel(const std::shared_ptr<body_run>& run,
@@ -36,7 +35,7 @@ public:
     /// Like cancel(), at once; on the strand.
     void cancel_now(asio::cancellation_type how = asio::cancellation_type::terminal);
 
-    asio::strand<asio::any_io_executor> strand;
+    asio::any_io_executor strand;
     asio::cancellation_signal signal;
     bool cancelled = false, ended = false;
 };
@@ -47,7 +46,7 @@ enum class body_strand {
     callers,  ///< the caller's executor, if it is a strand: the body runs as part of the caller
 };
 
-asio::strand<asio::any_io_executor> strand_over(const asio::any_io_executor& caller, body_strand where);
+asio::any_io_executor strand_over(const asio::any_io_executor& caller, body_strand where);
 
 /// The first thing that the coroutine of a run awaits: from then on, it obeys a cancellation of any type. Throws if the
 /// run was cancelled before.
