@@ -297,7 +297,7 @@ struct following_one : node_feed_listener {
 std::size_t asked_by_feeds_that_leave(std::size_t n, const std::function<std::size_t(std::size_t)>& is_next,
                                       double& took) {
     asio::io_context loop;
-    const logger log(asio::make_strand(asio::any_io_executor(loop.get_executor())), nullptr);
+    const logger log(strand_type(asio::any_io_executor(loop.get_executor())), nullptr);
     node_feeds feeds(log);
     std::size_t asked = 0;
     std::vector<std::shared_ptr<following_one>> all;

@@ -14,7 +14,7 @@ namespace {
 
 struct work_bench {
     test_loop loop;
-    logger log{asio::make_strand(loop.executor()), {}};
+    logger log{strand_type(loop.executor()), {}};
     fork_mark here;
     wait_table waits{log, here};
     background_work work{waits};

@@ -22,7 +22,7 @@ using namespace zkasio::test;
 TEST_CASE("names: a look-up that is under way is waited for, unless other names are asked for", "[names]") {
     test_loop loop;
     const auto alive = std::make_shared<int>();
-    name_resolver resolver(asio::make_strand(loop.executor()));
+    name_resolver resolver(strand_type(loop.executor()));
     std::vector<std::pair<std::string, std::vector<server_address>>> found;
     const auto look_up = [&](std::string name, std::uint16_t port) {
         const std::vector<host_port> hosts{{"localhost", port}};
@@ -95,7 +95,7 @@ extern "C" int getaddrinfo(const char* node, const char* service, const addrinfo
 TEST_CASE("names: a look-up that hangs keeps no other server unused", "[names]") {
     test_loop loop;
     const auto alive = std::make_shared<int>();
-    name_resolver resolver(asio::make_strand(loop.executor()));
+    name_resolver resolver(strand_type(loop.executor()));
     std::vector<std::size_t> servers;
     const bool hangs_first = GENERATE(false, true);
     std::vector<host_port> hosts{{"127.0.0.1", 1}, {hanging_name, 2}};
@@ -120,7 +120,7 @@ TEST_CASE("names: a look-up that hangs keeps no other server unused", "[names]")
     // Nothing is known: nothing is told.
     servers.clear();
     hangs = true;
-    name_resolver other(asio::make_strand(loop.executor()));
+    name_resolver other(strand_type(loop.executor()));
     asio::steady_timer later(loop.executor(), name_resolver::patience * 3 / 2);
     later.async_wait([](std::error_code) { let_go(); });
     other.resolve(alive, {{hanging_name, 2}}, take);
@@ -139,7 +139,7 @@ TEST_CASE("names: a look-up that hangs keeps no other server unused", "[names]")
 TEST_CASE("names: all names of one endpoint are kept", "[names]") {
     test_loop loop;
     const auto alive = std::make_shared<int>();
-    name_resolver resolver(asio::make_strand(loop.executor()));
+    name_resolver resolver(strand_type(loop.executor()));
     std::vector<std::string> found;
     const std::vector<host_port> hosts{{"127.0.0.1", 1}, {"localhost", 1}, {"localhost", 1}, {"127.0.0.1", 1}};
     resolver.resolve(alive, hosts, [&](const std::vector<server_address>& servers, const std::string& failure) {

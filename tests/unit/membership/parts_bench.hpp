@@ -89,7 +89,7 @@ public:
 
     test_loop loop;
     client_options options;
-    detail::strand_type strand = asio::make_strand(loop.executor());
+    detail::strand_type strand{loop.executor()};
     std::vector<std::string> lines;
     std::size_t warnings() const { return warnings_; }
     detail::logger log{strand, [this](const log_record& one) {

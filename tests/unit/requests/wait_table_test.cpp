@@ -30,7 +30,7 @@ private:
 struct table {
     test_loop loop;
     std::vector<std::string> lines;
-    logger log{asio::make_strand(loop.executor()), [this](std::string_view line) { lines.emplace_back(line); }};
+    logger log{strand_type(loop.executor()), [this](std::string_view line) { lines.emplace_back(line); }};
     fork_mark here;
     wait_table waits{log, here};
     codes seen;
