@@ -522,6 +522,17 @@ TEST_CASE("core: a node that is watched was there when a write was sent that has
             const auto before = boot_clock::now();
             co_await s.set("/b", "x");
             CHECK(hold.node_checked() >= before);
+            // It counts from its sending.
+            r.server.answer = [](const request&) -> std::optional<reply> { return std::nullopt; };
+            const std::size_t sent = r.server.count("set /b");
+            running writing(co_await asio::this_coro::executor, set(s, "/b"));
+            co_await r.server.until([&] { return r.server.count("set /b") > sent; });
+            const auto asked = boot_clock::now();
+            co_await r.server.until([&] { return boot_clock::now() - asked > 5ms; });
+            r.server.answer = [](const request&) { return reply{}; };
+            r.server.reply_to_all();
+            co_await writing.end();
+            CHECK(hold.node_checked() <= asked);
         };
         co_await watch_and_write();
         // Neither a refused write, nor a read.
