@@ -231,10 +231,15 @@ TEST_CASE("ephemeral budget: who has stood waits for room in the next session", 
         const client other = e.client(calm());
         const client zk = e.client(with_budget(10'000).log([&](std::string_view line) { lines.emplace_back(line); },
                                                            log_level::warning));
-        constexpr int members = 120, candidates = 30, waiters = 300;
+        constexpr int members = 120, candidates = 30, locks = 40, waiters = 320;  // 8 at each lock ask at once
         auto body = [&]() -> asio::awaitable<void> {
-            const mutex theirs(other, "/locks/a"), ours(zk, "/locks/a");
-            lock_guard held = co_await theirs.acquire();
+            std::vector<mutex> ours;
+            std::vector<lock_guard> held;
+            for (int i = 0; i < locks; ++i) {
+                const mutex theirs(other, "/locks/" + std::to_string(100 + i));
+                held.push_back(co_await theirs.acquire());
+                ours.emplace_back(zk, "/locks/" + std::to_string(100 + i));
+            }
             const group all(zk, "/groups/g");
             std::vector<group_membership> joined;
             for (int i = 0; i < members; ++i)
@@ -246,11 +251,13 @@ TEST_CASE("ephemeral budget: who has stood waits for room in the next session", 
             };
             while (lead() < candidates) co_await sleep_for(10ms);
             outcome o;
-            users waiting(e, waiters, [&] { return ours.acquire(acquire_options().survive_expiry()); }, o);
+            std::size_t next = 0;
+            const auto acquire = [&] { return ours[next++ % locks].acquire(acquire_options().survive_expiry()); };
+            users waiting(e, waiters, acquire, o);
             co_await sleep_for(1s);
             e.expire(zk);
             co_await sleep_for(20s);
-            co_await held.release();
+            held.clear();
             co_await waiting.end();
             CHECK(o.got == waiters);
             for (int i = 0; i < 600 && (lead() < candidates || e.children("/groups/g").size() < members); ++i)
