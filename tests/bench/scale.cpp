@@ -216,7 +216,7 @@ void measure_group(std::size_t n) {
         },
         [&] { return members.size() == n && all_see(n); });
     const auto leave = [&] { s.e.expire(s.clients.back()); };
-    measure(s, "group: a member's session ends, and it comes back", n, leave, [&] { return all_see(n); });
+    measure(s, "group: one expires, and comes back", n, leave, [&] { return all_see(n); });
     measure(
         s, "group: all connections break", n,
         [&] {

@@ -238,8 +238,8 @@ ZKASIO_EXPORT asio::awaitable<void> run_consumers(std::function<asio::awaitable<
 ///
 /// Consumers get the items by priority, and items of the same priority in the order in which they were put. A process
 /// serves its waiting consumers in the order of their calls. Of several processes that contend, one may overtake
-/// another by a batch, and one whose claims are refused claims items further down the list. A process may hand out up
-/// to a sixteenth of the items that it has listed, for up to a second, before it notices an item of a higher priority.
+/// another by a batch, and one that comes too late claims items further down the list. A process may hand out up to a
+/// sixteenth of the items that it has listed, for up to a second, before it notices an item of a higher priority.
 /// Of processes that wait at an empty queue, each gets its share of items that come one by one. An item costs about two
 /// listings of each of them; to keep it so, one that was just a little too late for earlier items looks up to 0.3 s
 /// after a new one has come. A far process gets fewer items than near ones that wait, too, and holds up those that it
