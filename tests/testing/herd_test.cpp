@@ -93,7 +93,7 @@ herd measure(fake_ensemble& e, const std::function<void()>& begin) {
     h.writes = t.writes;
     h.listings = t.listings;
     h.bytes = t.bytes_in + t.bytes_out;
-    const std::size_t in_second = 1s / window;
+    constexpr auto in_second = static_cast<std::size_t>(1s / window);
     std::uint64_t second = 0;
     for (std::size_t i = 0; i < per_window.size(); ++i) {
         second += per_window[i];
