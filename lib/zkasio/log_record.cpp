@@ -2,7 +2,8 @@
 
 #include <zkasio/printable.hpp>
 
-#include <cstdio>
+#include <poll.h>
+#include <unistd.h>
 
 namespace zkasio {
 
@@ -23,7 +24,10 @@ log_record::log_record(log_level level, std::string_view text, std::vector<log_f
 
 void log_to_stderr(const log_record& r) {
     const std::string line = "zkasio: " + std::string(to_string(r.level())) + ": " + r.text() + '\n';
-    std::fwrite(line.data(), 1, line.size(), stderr);  // whole, also beside other threads
+    // A pipe that is full, or that nobody reads any more, must neither stop nor end the program.
+    pollfd to{STDERR_FILENO, POLLOUT, 0};
+    if (::poll(&to, 1, 0) != 1 || (to.revents & (POLLERR | POLLNVAL)) != 0) return;
+    [[maybe_unused]] const auto written = ::write(STDERR_FILENO, line.data(), line.size());
 }
 
 }  // namespace zkasio

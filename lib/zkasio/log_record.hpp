@@ -38,7 +38,8 @@ private:
 };
 
 /// The sink of client_options::log() while none is set: writes one line to the standard error stream, such as
-/// "zkasio: warning: cannot connect: 127.0.0.1:2181: connection refused".
+/// "zkasio: warning: cannot connect: 127.0.0.1:2181: connection refused". Lines that the stream does not take are lost.
+/// A daemon that closes its standard streams sets a sink of its own.
 ZKASIO_EXPORT void log_to_stderr(const log_record& r);
 
 }  // namespace zkasio

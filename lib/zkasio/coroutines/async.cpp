@@ -23,6 +23,9 @@ std::function<void(asio::cancellation_type)> async_run::canceller() const {
         if (const auto run = weak.lock()) body_run::cancel(run, how);
     };
 }
+void async_run::rethrow(std::exception_ptr failed) const {
+    std::rethrow_exception(run_->cancelled ? single_cancellation(std::move(failed)) : failed);
+}
 asio::awaitable<void> async_run::begin() const { return obey_cancellations(run_); }
 
 }  // namespace zkasio::detail

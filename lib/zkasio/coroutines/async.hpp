@@ -43,6 +43,8 @@ public:
     /// For a signal that may live longer than the execution context, which the strand must not.
     ZKASIO_EXPORT std::function<void(asio::cancellation_type)> canceller() const;
     ZKASIO_EXPORT asio::awaitable<void> begin() const;  ///< see obey_cancellations()
+    /// Of a cancelled `a() || b()`, the exception of `a()` instead of asio::multiple_exceptions.
+    [[noreturn]] ZKASIO_EXPORT void rethrow(std::exception_ptr failed) const;
 
 private:
     std::shared_ptr<body_run> run_;
@@ -89,12 +91,19 @@ template <class T>
 asio::awaitable<T> run_async(async_run run, asio::awaitable<T> operation) {
     if (!operation.valid()) throw error(errc::invalid_argument, "async", {}, "the operation is empty");
     co_await run.begin();
-    if constexpr (std::is_void_v<T>) {
-        co_await std::move(operation);
-    } else {
-        T value = co_await std::move(operation);
-        co_return value;
+    std::exception_ptr failed;
+    try {
+        if constexpr (std::is_void_v<T>) {
+            co_await std::move(operation);
+            co_return;
+        } else {
+            T value = co_await std::move(operation);
+            co_return value;
+        }
+    } catch (...) {
+        failed = std::current_exception();
     }
+    run.rethrow(std::move(failed));
 }
 
 /// No executor of the caller's.
@@ -104,6 +113,8 @@ template <bool Throws>
 struct start_async {
     template <class Handler, class On, class T>
     void operator()(Handler&& handler, On on, asio::awaitable<T> operation) const {
+        static_assert(std::is_void_v<T> || std::is_default_constructible_v<T>,
+                      "when it fails, a default-constructed result is passed: return a std::optional");
         using completion = async_completion<Throws, std::decay_t<Handler>>;
         const async_run run(executor_of(handler, std::move(on)));
         completion ended{std::forward<Handler>(handler), {}};
@@ -141,7 +152,8 @@ private:
 ///
 /// The signature is `void(std::error_code, T)`, or `void(std::error_code)` for an operation without a result. When an
 /// operation has failed, T is default-constructed: each result type has an empty state. `use_awaitable` (of any
-/// executor) and `use_future` throw the exception itself, with operation and path, instead of its code.
+/// executor) and `use_future`, as they are and not within other tokens, throw the exception itself, with operation and
+/// path, instead of its code.
 ///
 /// *Completes when* the operation does, on the handler's executor; a handler without one is called on the operation's.
 /// That is a strand over `on`. Without `on`, it is one over the handler's executor; a handler that has none is refused

@@ -10,6 +10,8 @@
 #include <asio/executor_work_guard.hpp>
 #include <asio/io_context.hpp>
 #include <asio/post.hpp>
+#include <asio/query.hpp>
+#include <asio/require.hpp>
 #include <asio/steady_timer.hpp>
 #include <asio/strand.hpp>
 #include <asio/thread_pool.hpp>
@@ -130,13 +132,34 @@ TEST_CASE("strand: an exception leaves run(), and the others have their turn") {
     CHECK_FALSE(on.running_in_this_thread());
     io.run();
     CHECK(seen == numbers{1, 2, 3});
-    asio::post(io, [&] { asio::dispatch(on, [] { throw std::runtime_error("at once"); }); });
+    asio::post(io, [&] {
+        asio::dispatch(on, [] { throw std::runtime_error("at once"); });
+        seen.push_back(4);  // as with asio::strand
+        asio::dispatch(on, [&] {
+            CHECK_THROWS_AS(asio::dispatch(on, [] { throw std::runtime_error("within the turn"); }),
+                            std::runtime_error);
+            seen.push_back(5);
+        });
+    });
     io.restart();
     CHECK_THROWS_AS(io.run(), std::runtime_error);
-    asio::post(on, [&] { seen.push_back(4); });
+    asio::post(on, [&] { seen.push_back(6); });
     io.restart();
     io.run();
-    CHECK(seen.back() == 4);
+    CHECK(seen == numbers{1, 2, 3, 4, 5, 6});
+
+    // What waits behind an exception alone, and what comes then.
+    for (const int before : {0, 1}) {
+        asio::post(on, [] { throw std::runtime_error("first"); });
+        for (int i = 0; i < before; ++i) asio::post(on, [&] { seen.push_back(7); });
+        io.restart();
+        CHECK_THROWS_AS(io.run(), std::runtime_error);
+        asio::post(on, [&] { seen.push_back(8); });
+        asio::post(on, [&] { seen.push_back(9); });
+        io.restart();
+        io.run();
+    }
+    CHECK(seen == numbers{1, 2, 3, 4, 5, 6, 8, 9, 7, 8, 9});
 }
 
 TEST_CASE("strand: with its context, what waits is destroyed and never runs") {
@@ -151,6 +174,9 @@ TEST_CASE("strand: with its context, what waits is destroyed and never runs") {
         if (is_told) on->end();
     }
     CHECK(alive.use_count() == 1);
+    asio::io_context other;  // in whose thread it would be run at once, if this were its own
+    asio::post(other, [&] { asio::dispatch(*on, [alive] { FAIL("has run"); }); });
+    other.run();
     asio::post(*on, [alive] { FAIL("has run"); });
     CHECK(alive.use_count() == 1);
     asio::dispatch(*on, [alive] { FAIL("has run"); });
@@ -188,6 +214,27 @@ TEST_CASE("strand: outstanding work keeps run() from returning") {
     }
     CHECK(done);
     CHECK(io.stopped());
+    // Of what is assigned, the work goes along.
+    {
+        io.restart();
+        const strand_type other(asio::any_io_executor(io.get_executor()));
+        strand_type tracked = asio::require(on, asio::execution::outstanding_work.tracked), plain = other;
+        CHECK(asio::query(tracked, asio::execution::outstanding_work) == asio::execution::outstanding_work.tracked);
+        plain = tracked;
+        tracked = other;
+        CHECK(asio::query(tracked, asio::execution::outstanding_work) == asio::execution::outstanding_work.untracked);
+        CHECK(plain == on);
+        CHECK(plain != other);
+        io.poll();
+        CHECK_FALSE(io.stopped());
+        plain = other;
+        io.poll();
+        CHECK(io.stopped());
+        const strand_type never = asio::require(on, asio::execution::blocking.never);
+        CHECK(asio::query(never, asio::execution::blocking) == asio::execution::blocking.never);
+        CHECK(asio::query(on, asio::execution::blocking) == asio::execution::blocking.possibly);
+        CHECK(never == on);
+    }
 
     // Coroutines, and Asio's own objects, live on it.
     auto sleep = [&]() -> asio::awaitable<int> {

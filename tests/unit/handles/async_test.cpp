@@ -9,6 +9,7 @@
 #include <asio/bind_executor.hpp>
 #include <asio/detached.hpp>
 #include <asio/experimental/as_tuple.hpp>
+#include <asio/experimental/awaitable_operators.hpp>
 #include <asio/experimental/deferred.hpp>
 #include <asio/io_context.hpp>
 #include <asio/redirect_error.hpp>
@@ -197,6 +198,28 @@ TEST_CASE("async: what is no error with a code leaves the loop", "[tokens]") {
     loop.run();
     CHECK_THROWS_AS(result.get(), std::runtime_error);
     CHECK_FALSE(called);
+}
+
+TEST_CASE("async: a cancelled coroutine of two operations ends with the code of a cancellation", "[tokens]") {
+    using namespace asio::experimental::awaitable_operators;
+    rig r;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const one_shot_event one = toolbox(zk).make_one_shot_event(), two = toolbox(zk).make_one_shot_event();
+        const auto both = [&]() -> asio::awaitable<void> { co_await (one.wait() || two.wait()); };
+        const auto here = r.loop.executor();
+        asio::cancellation_signal stop;
+        gate ended(here);
+        std::error_code how;
+        async(here, both(), asio::bind_cancellation_slot(stop.slot(), [&](std::error_code failed) {
+                  how = failed;
+                  ended.open();
+              }));
+        co_await settle();
+        stop.emit(asio::cancellation_type::terminal);
+        co_await ended.wait();
+        CHECK(how == condition::cancelled);
+    };
+    r.run(body);
 }
 
 // A loop that is destroyed destroys the handler, which is never called.

@@ -102,6 +102,10 @@ void strand_state::end() noexcept {
     lock.unlock();
 }
 
+void strand_state::rethrow_in_loop(std::exception_ptr e) {
+    asio::post(*loop_, [e = std::move(e)] { std::rethrow_exception(e); });
+}
+
 void strand_state::schedule() {
     if (!loop_) return inner_.execute(turn(shared_from_this()));
     asio::post(*loop_, turn(shared_from_this()));

@@ -10,6 +10,7 @@
 
 #include <concepts>
 #include <cstddef>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -53,6 +54,8 @@ public:
     /// Whether the caller may begin a turn_here: its thread is one of the context's, and no other turn runs or waits.
     bool begin_here();
     void add(task* t);
+    /// The exception leaves the run() of the context's.
+    void rethrow_in_loop(std::exception_ptr e);
     /// Nothing runs any more: what waits is destroyed, and what comes.
     void end() noexcept;
 
@@ -119,10 +122,14 @@ public:
         if (!is_in_turn && !(may_run_now_ && state_->begin_here()))
             return state_->add(task_of<function>::make(std::forward<Function>(f)));
         const auto kept = state_;  // the function may destroy this executor
-        std::optional<strand_state::turn_here> turn;
-        if (!is_in_turn) turn.emplace(*kept);
         function now(std::forward<Function>(f));
-        std::move(now)();
+        if (is_in_turn) return std::move(now)();
+        const strand_state::turn_here turn(*kept);
+        try {
+            std::move(now)();
+        } catch (...) {
+            kept->rethrow_in_loop(std::current_exception());  // not to the caller, who is no part of this turn
+        }
     }
 
     asio::execution_context& query(asio::execution::context_t) const noexcept { return state_->context(); }
