@@ -57,7 +57,7 @@ struct feed_rig {
     }
 
     asio::io_context client, observers;
-    strand_type strand{client.get_executor()};
+    strand_type strand{asio::any_io_executor(client.get_executor())};
     const std::shared_ptr<order_of_reports> seen = std::make_shared<order_of_reports>();
     counter dropped;
     std::shared_ptr<report_feed> feed =
