@@ -188,7 +188,7 @@ TEST_CASE("async: operations run on another executor, and are cancelled from tha
     other.join();
 }
 
-TEST_CASE("async: what is no error with a code leaves the loop", "[tokens]") {
+TEST_CASE("async: what is no error with a code leaves the loop", "[tokens][leaves]") {
     asio::io_context loop;
     bool called = false;
     async(loop.get_executor(), fails_otherwise(), [&](std::error_code) { called = true; });

@@ -66,7 +66,7 @@ std::optional<asio::io_context::executor_type> loop_of(const asio::any_io_execut
 strand_state::strand_state(asio::any_io_executor inner)
     : inner_(asio::require(inner, asio::execution::blocking.never)), loop_(loop_of(inner)) {}
 
-strand_state::~strand_state() { const tasks left(first_); }
+strand_state::~strand_state() { end(); }
 
 bool strand_state::runs_in_this_thread() const noexcept {
     for (const turn_here* t = innermost; t; t = t->outer_)
@@ -87,9 +87,13 @@ void strand_state::add(task* t) {
             lock.unlock();
             return t->end(t, false);
         }
-        *last_ = t;
-        last_ = &t->next;
-        if (std::exchange(is_busy_, true)) return;
+        if (is_busy_) {
+            *last_ = t;
+            last_ = &t->next;
+            return;
+        }
+        is_busy_ = true;
+        ready_ = t;
     }
     schedule();
 }
@@ -97,7 +101,7 @@ void strand_state::add(task* t) {
 void strand_state::end() noexcept {
     std::unique_lock lock(mutex_);
     is_dead_ = true;
-    const tasks left(std::exchange(first_, nullptr));
+    const tasks ready(std::exchange(ready_, nullptr)), later(std::exchange(first_, nullptr));
     last_ = &first_;
     lock.unlock();
 }
@@ -111,37 +115,30 @@ void strand_state::schedule() {
     asio::post(*loop_, turn(shared_from_this()));
 }
 
-// What comes while this runs has its turn later, behind what else the context has to do. An exception of a function
-// leaves the context's run(), and the others have their turn as well.
+// What comes before a turn has ended is for the next one, behind what else the context has to do. An exception of a
+// function leaves the context's run(), and the others have their turn as well.
 void strand_state::run() {
     const turn_here here(*this);
     std::unique_lock lock(mutex_);
-    tasks now(std::exchange(first_, nullptr));
-    last_ = &first_;
+    tasks now(std::exchange(ready_, nullptr));
     lock.unlock();
     try {
         while (task* const t = now.take()) t->end(t, true);
     } catch (...) {
-        put_back(now.release());
+        lock.lock();
+        ready_ = now.release();
         throw;
     }
-}
-
-// In front of those that have come since.
-void strand_state::put_back(task* left) noexcept {
-    if (!left) return;
-    const std::lock_guard lock(mutex_);
-    task** end = &left->next;
-    while (*end) end = &(*end)->next;
-    if (!first_) last_ = end;
-    *end = first_;
-    first_ = left;
 }
 
 void strand_state::end_turn() {
     {
         const std::lock_guard lock(mutex_);
-        is_busy_ = first_ != nullptr;
+        task** end = &ready_;  // some are left there by an exception
+        while (*end) end = &(*end)->next;
+        *end = std::exchange(first_, nullptr);
+        last_ = &first_;
+        is_busy_ = ready_ != nullptr;
         if (!is_busy_) return;
     }
     schedule();

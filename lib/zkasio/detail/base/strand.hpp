@@ -70,13 +70,13 @@ private:
 
     void schedule();
     void run();
-    void put_back(task* left) noexcept;
     void end_turn();
 
     const asio::any_io_executor inner_;                         // runs functions later, never at once
     const std::optional<asio::io_context::executor_type> loop_;  // that of inner_, most often
     std::mutex mutex_;
-    task *first_ = nullptr, **last_ = &first_;  // they wait for the next turn
+    task* ready_ = nullptr;                     // for the turn that is scheduled
+    task *first_ = nullptr, **last_ = &first_;  // that came since: for the turn behind that one
     bool is_busy_ = false;                      // a turn runs, or is scheduled
     bool is_dead_ = false;                      // the context is: nothing runs any more
     std::size_t works_ = 0;
