@@ -18,7 +18,7 @@ async_run::async_run(const asio::any_io_executor& on)
 
 asio::any_io_executor async_run::strand() const { return run_->strand; }
 asio::cancellation_slot async_run::slot() const { return run_->signal.slot(); }
-std::function<void(asio::cancellation_type)> async_run::canceller() const {
+async_run::cancel_function async_run::canceller() const {
     return [weak = std::weak_ptr<body_run>(run_)](asio::cancellation_type how) {
         if (const auto run = weak.lock()) body_run::cancel(run, how);
     };

@@ -41,7 +41,8 @@ public:
     ZKASIO_EXPORT asio::any_io_executor strand() const;
     ZKASIO_EXPORT asio::cancellation_slot slot() const;  ///< of the operation
     /// For a signal that may live longer than the execution context, which the strand must not.
-    ZKASIO_EXPORT std::function<void(asio::cancellation_type)> canceller() const;
+    using cancel_function = std::function<void(asio::cancellation_type)>;
+    ZKASIO_EXPORT cancel_function canceller() const;
     ZKASIO_EXPORT asio::awaitable<void> begin() const;  ///< see obey_cancellations()
     /// Of a cancelled `a() || b()`, the exception of `a()` instead of asio::multiple_exceptions.
     [[noreturn]] ZKASIO_EXPORT void rethrow(std::exception_ptr failed) const;
