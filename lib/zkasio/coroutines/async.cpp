@@ -18,14 +18,7 @@ async_run::async_run(const asio::any_io_executor& on)
 
 asio::any_io_executor async_run::strand() const { return run_->strand; }
 asio::cancellation_slot async_run::slot() const { return run_->signal.slot(); }
-async_run::cancel_function async_run::canceller() const {
-    return [weak = std::weak_ptr<body_run>(run_)](asio::cancellation_type how) {
-        if (const auto run = weak.lock()) body_run::cancel(run, how);
-    };
-}
-void async_run::rethrow(std::exception_ptr failed) const {
-    std::rethrow_exception(run_->cancelled ? single_cancellation(std::move(failed)) : failed);
-}
-asio::awaitable<void> async_run::begin() const { return obey_cancellations(run_); }
+async_run::cancel_function async_run::canceller() const { return body_run::canceller(run_); }
+asio::awaitable<void> async_run::run(body_function body) const { return run_body(run_, std::move(body)); }
 
 }  // namespace zkasio::detail

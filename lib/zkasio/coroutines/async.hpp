@@ -20,6 +20,7 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <system_error>
 #include <type_traits>
 #include <utility>
@@ -40,12 +41,10 @@ public:
 
     ZKASIO_EXPORT asio::any_io_executor strand() const;
     ZKASIO_EXPORT asio::cancellation_slot slot() const;  ///< of the operation
-    /// For a signal that may live longer than the execution context, which the strand must not.
     using cancel_function = std::function<void(asio::cancellation_type)>;
-    ZKASIO_EXPORT cancel_function canceller() const;
-    ZKASIO_EXPORT asio::awaitable<void> begin() const;  ///< see obey_cancellations()
-    /// Of a cancelled `a() || b()`, the exception of `a()` instead of asio::multiple_exceptions.
-    [[noreturn]] ZKASIO_EXPORT void rethrow(std::exception_ptr failed) const;
+    ZKASIO_EXPORT cancel_function canceller() const;  ///< see body_run::canceller()
+    using body_function = std::function<asio::awaitable<void>()>;
+    ZKASIO_EXPORT asio::awaitable<void> run(body_function body) const;  ///< see run_body()
 
 private:
     std::shared_ptr<body_run> run_;
@@ -91,20 +90,18 @@ struct async_completion {
 template <class T>
 asio::awaitable<T> run_async(async_run run, asio::awaitable<T> operation) {
     if (!operation.valid()) throw error(errc::invalid_argument, "async", {}, "the operation is empty");
-    co_await run.begin();
-    std::exception_ptr failed;
-    try {
-        if constexpr (std::is_void_v<T>) {
-            co_await std::move(operation);
-            co_return;
-        } else {
-            T value = co_await std::move(operation);
-            co_return value;
-        }
-    } catch (...) {
-        failed = std::current_exception();
+    if constexpr (std::is_void_v<T>) {
+        async_run::body_function body = [&operation] { return std::move(operation); };
+        co_await run.run(std::move(body));
+    } else {
+        std::optional<T> value;
+        async_run::body_function body = [&operation, &value]() -> asio::awaitable<void> {
+            T result = co_await std::move(operation);
+            value.emplace(std::move(result));
+        };
+        co_await run.run(std::move(body));
+        co_return std::move(*value);
     }
-    run.rethrow(std::move(failed));
 }
 
 /// No executor of the caller's.

@@ -44,6 +44,12 @@ void body_run::cancel(const std::shared_ptr<body_run>& run, asio::cancellation_t
     asio::post(run->strand, [run, how] { run->cancel_now(how); });
 }
 
+std::function<void(asio::cancellation_type)> body_run::canceller(const std::shared_ptr<body_run>& run) {
+    return [weak = std::weak_ptr<body_run>(run)](asio::cancellation_type how) {
+        if (const auto running = weak.lock()) cancel(running, how);
+    };
+}
+
 void body_run::cancel_now(asio::cancellation_type how) {
     if (ended) return;
     cancelled = true;
@@ -60,15 +66,9 @@ asio::any_io_executor strand_over(const asio::any_io_executor& caller, body_stra
 // co_spawn lets only terminal cancellation through. The caller has already decided which types are accepted; the
 // coroutine is to see all of them. The reset discards a cancellation that has arrived before: so `cancelled` is checked
 // after it.
-asio::awaitable<void> obey_cancellations(std::shared_ptr<body_run> run) {
+asio::awaitable<void> run_body(std::shared_ptr<body_run> run, std::function<asio::awaitable<void>()> body) {
     co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
     if (run->cancelled) throw std::system_error(asio::error::operation_aborted);
-}
-
-namespace {
-
-asio::awaitable<void> begin(std::shared_ptr<body_run> run, std::function<asio::awaitable<void>()> body) {
-    co_await obey_cancellations(run);
     std::exception_ptr failed;
     try {
         co_await body();
@@ -79,19 +79,14 @@ asio::awaitable<void> begin(std::shared_ptr<body_run> run, std::function<asio::a
     if (failed) std::rethrow_exception(run->cancelled ? single_cancellation(std::move(failed)) : failed);
 }
 
-}  // namespace
-
 asio::awaitable<void> run_cancellable(std::function<asio::awaitable<void>()> body, arm_function arm,
                                       body_strand where) {
     const auto executor = co_await asio::this_coro::executor;
     const auto run = std::make_shared<body_run>(strand_over(executor, where));
 
     auto initiate = [&](auto handler) {
-        // The caller's signal may live longer than the execution context, which the strand must not.
         if (auto slot = asio::get_associated_cancellation_slot(handler); slot.is_connected())
-            slot.assign([weak = std::weak_ptr<body_run>(run)](asio::cancellation_type how) {
-                if (const auto running = weak.lock()) body_run::cancel(running, how);
-            });
+            slot.assign(body_run::canceller(run));
 
         const auto disarm = std::make_shared<disarm_function>();
         auto resume_on = asio::get_associated_executor(handler);
@@ -105,7 +100,7 @@ asio::awaitable<void> run_cancellable(std::function<asio::awaitable<void>()> bod
         asio::post(run->strand,
                    [run, disarm, body = std::move(body), arm = std::move(arm), done = std::move(done)]() mutable {
                        *disarm = arm(run);
-                       asio::co_spawn(run->strand, begin(run, std::move(body)),
+                       asio::co_spawn(run->strand, run_body(run, std::move(body)),
                                       asio::bind_cancellation_slot(run->signal.slot(), std::move(done)));
                    });
     };

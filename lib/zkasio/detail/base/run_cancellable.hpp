@@ -32,6 +32,8 @@ public:
     /// From any thread; without effect once the body has ended.
     static void cancel(const std::shared_ptr<body_run>& run,
                        asio::cancellation_type how = asio::cancellation_type::terminal);
+    /// cancel(), for a signal that may live longer than the execution context, which the strand must not.
+    static std::function<void(asio::cancellation_type)> canceller(const std::shared_ptr<body_run>& run);
     /// Like cancel(), at once; on the strand.
     void cancel_now(asio::cancellation_type how = asio::cancellation_type::terminal);
 
@@ -48,9 +50,9 @@ enum class body_strand {
 
 asio::any_io_executor strand_over(const asio::any_io_executor& caller, body_strand where);
 
-/// The first thing that the coroutine of a run awaits: from then on, it obeys a cancellation of any type. Throws if the
-/// run was cancelled before.
-asio::awaitable<void> obey_cancellations(std::shared_ptr<body_run> run);
+/// What co_spawn runs on the strand of the run: `body`, which obeys a cancellation of any type, unless the run was
+/// cancelled before. Throws what the body throws; if it was cancelled, single_cancellation().
+asio::awaitable<void> run_body(std::shared_ptr<body_run> run, std::function<asio::awaitable<void>()> body);
 
 /// Runs `body` over the caller's executor. `arm` is called, on the body's strand, when the body has started: `arm` may
 /// arrange for body_run::cancel(). The function that `arm` returns is called on the same strand when the body has
