@@ -356,8 +356,11 @@ TEST_CASE("a body that still runs under a lost guard: its client's next waits fo
         CHECK_FALSE(tried);
 
         const auto next = std::make_shared<std::optional<lock_guard>>();
+        const std::uint64_t writes = s.ensemble.traffic(s.first).writes;
         const task waiting(s.ensemble, acquire_into(ours, next));
         s.ensemble.run_for(20s);
+        // It takes no place for now. (A request for permits creates leases to see whether it can have them.)
+        if (kind.name.find("permit") == std::string::npos) CHECK(s.ensemble.traffic(s.first).writes == writes);
         CHECK_FALSE(*next);
         CHECK_FALSE(working.ended());
         stubborn.may_end.fire();
