@@ -278,6 +278,14 @@ TEST_CASE("ephemeral budget: a server that lags may tell of an older removal tha
     b.connected(ours);
     b.heard_gone("/p");
     CHECK(b.bytes() == one);
+    reply none, of_other;
+    none.code = zk_errc::no_node;
+    of_other.stat.ephemeral_owner = others;
+    for (const reply& old : {none, of_other}) {
+        run(b, exists_request{"/p"}, old);
+        CHECK(b.bytes() == one);
+        CHECK(b.is_in_doubt("/p"));
+    }
     run(b, sync_request{"/"}, reply());
     reply found;
     found.stat.ephemeral_owner = ours;
