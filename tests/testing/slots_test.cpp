@@ -316,46 +316,50 @@ TEST_CASE("slots: a wait that is cancelled leaves nothing", "[slots]") {
 
 TEST_CASE("slots: whoever is cancelled at any step keeps no number from those of its client that wait behind",
           "[slots]") {
-    for (const bool rests : {false, true})
-        for (const bool cut : {false, true})
-            for (std::size_t at = 0; at < 60; ++at) {
-                INFO("cancelled after " << at << " steps" << (cut ? ", and cut" : "") << (rests ? ", quiet" : ""));
-                fake_ensemble e(1 + at % 5);
-                const client one = e.client(calm()), two = e.client(calm());
-                auto body = [&]() -> asio::awaitable<void> {
-                    const slots ours(one, path, 1, quiet(rests ? 5ms : 0ms)),
-                        theirs(two, path, 1, quiet(rests ? 5ms : 0ms));
-                    lock_guard zero = co_await theirs.acquire();
-                    std::vector<std::unique_ptr<taking>> waits;
-                    const auto first_waits = [&]() -> taking& { return *waits.front(); };
-                    std::size_t step = 0;
-                    e.on_step([&](std::string_view) {
-                        if (step++ != at) return;
-                        if (cut) e.cut(one);
-                        asio::post(e.context(), [&] {
-                            if (!waits.empty()) first_waits().cancel();
+    for (const std::uint32_t n : {1U, 2U})
+        for (const bool rests : {false, true})
+            for (const bool cut : {false, true})
+                for (std::size_t at = 0; at < 60; ++at) {
+                    INFO("cancelled after " << at << " steps" << (cut ? ", and cut" : "") << (rests ? ", quiet" : "")
+                                            << ", of " << n);
+                    fake_ensemble e(1 + at % 5);
+                    const client one = e.client(calm()), two = e.client(calm());
+                    auto body = [&]() -> asio::awaitable<void> {
+                        const slots ours(one, path, n, quiet(rests ? 5ms : 0ms)),
+                            theirs(two, path, n, quiet(rests ? 5ms : 0ms));
+                        lock_guard freed = co_await theirs.acquire(), kept;
+                        if (n == 2) kept = co_await theirs.acquire();
+                        std::vector<std::unique_ptr<taking>> waits;
+                        const auto first_waits = [&]() -> taking& { return *waits.front(); };
+                        std::size_t step = 0;
+                        e.on_step([&](std::string_view) {
+                            if (step++ != at) return;
+                            if (cut) e.cut(one);
+                            asio::post(e.context(), [&] {
+                                if (!waits.empty()) first_waits().cancel();
+                            });
                         });
-                    });
-                    for (int i = 0; i < 3; ++i) waits.push_back(std::make_unique<taking>(e, ours));
-                    co_await turns(e, static_cast<int>(at) / 2);
-                    co_await zero.release();
-                    co_await pause(e, 30s);
-                    e.on_step(nullptr);
-                    CHECK(first_waits().ended());
-                    std::size_t got = 0;
-                    for (const auto& one_waits : waits) got += one_waits->done();
-                    CHECK(got == 1);
-                    for (const auto& one_waits : waits) {
-                        co_await one_waits->code();
-                        if (one_waits->done()) one_waits->guard() = lock_guard();
-                    }
-                    co_await one.idle();
-                    CHECK(nothing_left(e));
-                    co_await one.close();
-                    co_await two.close();
-                };
-                e.run(body);
-            }
+                        for (int i = 0; i < 3; ++i) waits.push_back(std::make_unique<taking>(e, ours));
+                        co_await turns(e, static_cast<int>(at) / 2);
+                        co_await freed.release();
+                        co_await pause(e, 30s);
+                        e.on_step(nullptr);
+                        CHECK(first_waits().ended());
+                        std::size_t got = 0;
+                        for (const auto& one_waits : waits) got += one_waits->done();
+                        CHECK(got == 1);
+                        for (const auto& one_waits : waits) {
+                            co_await one_waits->code();
+                            if (one_waits->done()) one_waits->guard() = lock_guard();
+                        }
+                        if (n == 2) co_await kept.release();
+                        co_await one.idle();
+                        CHECK(nothing_left(e));
+                        co_await one.close();
+                        co_await two.close();
+                    };
+                    e.run(body);
+                }
 }
 
 TEST_CASE("slots: whoever gives up in the line asks the servers nothing, and hands on no turn", "[slots]") {
