@@ -689,11 +689,12 @@ TEST_CASE("slots: a number that is free is got at once, also by a client whose s
 TEST_CASE("slots: a number under whose loss a body still runs is got by its client when the body has ended",
           "[slots]") {
     const bool tried = GENERATE(false, true);
+    const std::uint32_t n = GENERATE(1U, 2U);  // the other one is another client's
     fake_ensemble e;
-    const client zk = e.client(calm());
+    const client zk = e.client(calm()), other = e.client(calm());
     auto body = [&]() -> asio::awaitable<void> {
-        const slots ours(zk, path, 1);
-        lock_guard guard;
+        const slots ours(zk, path, n);
+        lock_guard guard, theirs;
         if (tried) {
             std::optional<lock_guard> got = co_await ours.try_acquire();
             REQUIRE(got);
@@ -701,6 +702,7 @@ TEST_CASE("slots: a number under whose loss a body still runs is got by its clie
         } else {
             guard = co_await ours.acquire();
         }
+        if (n == 2) theirs = co_await slots(other, path, n).acquire();
         const auto stubborn = [&]() -> asio::awaitable<void> {
             co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
             co_await pause(e, 1min);
@@ -717,6 +719,7 @@ TEST_CASE("slots: a number under whose loss a body still runs is got by its clie
         co_await next.code();
         CHECK(next.done());
         co_await zk.close();
+        co_await other.close();
     };
     e.run(body);
 }
