@@ -35,6 +35,10 @@ void lease::write_answered(time_point sent, time_point answered) {
     this->answered(sent, answered);
 }
 
+lease::duration lease::reserve() const noexcept {
+    return std::max(timeout_ * 9 / 16 - renewal_interval(), std::min(2 * round_trip_, timeout_ * 5 / 16));
+}
+
 lease::time_point lease::heartbeat_due() const noexcept {
     const time_point regular = last_write_ + renewal_interval(), soonest = end_ - reserve();
     if (regular <= soonest) return regular;

@@ -86,9 +86,7 @@ private:
 
     /// What is left of a lease when a heartbeat is sent, at least, if the lease can be renewed by then: enough for two
     /// round trips.
-    duration reserve() const noexcept {
-        return std::max(timeout_ * 9 / 16 - renewal_interval(), std::min(2 * round_trip_, timeout_ * 5 / 16));
-    }
+    duration reserve() const noexcept;
 
     duration timeout_, half_tick_;
     duration round_trip_{};  // of the latest write
