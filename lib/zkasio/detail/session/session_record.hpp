@@ -144,14 +144,4 @@ struct session_record {
 
 using session_record_ptr = std::shared_ptr<session_record>;
 
-inline boot_clock::rep hold::proven() const noexcept {
-    // The write first: if the node is still watched after it, no event of the watch has come before the answer. For T
-    // at most, as an ACL may keep events from this client.
-    const boot_clock::rep written = session->written.load(std::memory_order_acquire);
-    const boot_clock::rep found = checked.load(std::memory_order_acquire);
-    if (!watched.load(std::memory_order_acquire) || written <= found) return found;
-    const boot_clock::duration T = std::chrono::milliseconds(session->timeout_ms.load(std::memory_order_relaxed));
-    return std::min(written, found + T.count());
-}
-
 }  // namespace zkasio::detail
