@@ -621,7 +621,7 @@ TEST_CASE("core: nodes of holds of many nodes take turns, and those that are not
         co_await next_turns(r.server);
         const std::size_t before = r.server.count("multi");
         asio::post(s.get_executor(), [&] { other.check_node(); });
-        co_await r.server.until([&] { return r.server.count("multi") == before + 6; });
+        co_await r.server.until([&] { return r.server.count("multi") == before + 5; });
         std::set<std::string> seen;
         const auto beats = heartbeats(r.server);
         for (std::size_t i = before; i < beats.size(); ++i) {
