@@ -15,11 +15,21 @@
 #include <iostream>
 #include <memory>
 #include <string>
+#include <string_view>
 
 using namespace std::chrono_literals;
 
 namespace operating_page {
 namespace {
+
+// [prefer]
+zkasio::client_options in_this_zone(std::string servers) {
+    const auto rank = [](std::string_view name, std::string_view address) {
+        return address.starts_with("127.") || name.ends_with(".zone-a.example") ? 0 : 1;
+    };
+    return zkasio::client_options(servers).prefer(rank);
+}
+// [/prefer]
 
 // [observe]
 class slow_locks final : public zkasio::client_observer {
@@ -78,27 +88,6 @@ asio::awaitable<void> publish(zkasio::client zk, std::string dashboards_password
 }
 // [/acl]
 
-// [servers]
-// Follows the ensemble's own list of servers, which join and leave by `reconfig`.
-// @param client_addresses makes "host:port,..." of lines such as "server.1=zk1:2888:3888:participant;zk1:2181".
-asio::awaitable<void> follow_ensemble(zkasio::client zk, std::string (*client_addresses)(std::string config)) {
-    for (;;) {
-        const auto now = co_await zk.config_and_watch();
-        const std::string servers = client_addresses(now.value.data);
-        if (!servers.empty()) co_await zk.set_servers(servers);
-        co_await now.changes.changed();  // until close()
-    }
-}
-// [/servers]
-
-int configs_seen = 0;
-
-std::string none_of_them(std::string config) {  // one server that stands alone has an empty list, or one of itself
-    ++configs_seen;
-    std::cout << "ensemble: " << config << "\n";
-    return {};
-}
-
 asio::awaitable<void> refused(zkasio::client stranger) {
     try {
         co_await stranger.get("/guide-state");
@@ -117,7 +106,9 @@ asio::awaitable<void> in_coroutines(zkasio::client zk, zkasio::client stranger) 
     expect(seen.data == "open", "a dashboard may");
     co_await zk.remove("/guide-state");
     print_rates(zk);
-    while (configs_seen == 0) co_await zk.sync();
+    const zkasio::client near(zk.get_executor(), in_this_zone(zk.options().servers()).follow_ensemble());
+    co_await near.connected();
+    co_await near.close();
     co_await stranger.close();
     co_await zk.close();
 }
@@ -130,13 +121,6 @@ void guide_operating(std::string servers) {
     asio::io_context io;
     const zkasio::client zk(io, with_credential(servers, "secret").observer(std::make_shared<printed_spans>()));
     const zkasio::client stranger(io, observed(servers));
-    asio::co_spawn(io, follow_ensemble(zk, none_of_them), [](std::exception_ptr failed) {
-        try {
-            rethrow(failed);
-        } catch (const zkasio::error& e) {
-            if (e.code() != zkasio::errc::client_closed) throw;
-        }
-    });
     asio::co_spawn(io, in_coroutines(zk, stranger), rethrow);
     io.run();
 }

@@ -2,14 +2,25 @@
 
 #include <zkasio/back_off.hpp>
 #include <zkasio/client_stats.hpp>
+#include <zkasio/coroutines/result.hpp>
+#include <zkasio/detail/base/random_engine.hpp>
 #include <zkasio/detail/client/await.hpp>
+#include <zkasio/detail/connection/server_list.hpp>
 #include <zkasio/detail/handles/access.hpp>
 #include <zkasio/detail/handles/results.hpp>
 #include <zkasio/detail/handles/until_connected.hpp>
 #include <zkasio/detail/requests/validate.hpp>
 
 #include <asio/post.hpp>
+#include <asio/steady_timer.hpp>
 #include <asio/use_awaitable.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace zkasio {
 
@@ -17,10 +28,69 @@ using namespace detail;
 
 namespace {
 
+// @param last are tried when none of the others can be reached
+asio::awaitable<void> use_servers(core_ptr core, std::string servers, std::vector<host_port> last = {}) {
+    there(core, "set_servers");
+    server_list list = parse_server_list(servers, "set_servers");
+    if (!list.chroot.empty())
+        throw error(errc::invalid_argument, "set_servers", list.chroot, "the chroot of a client cannot be changed");
+    list.last = std::move(last);
+    const auto done = std::make_shared<one_shot_state>();
+    asio::dispatch(core->strand(), [core, list = std::move(list), done]() mutable {
+        done->code = core->set_servers(std::move(list));
+        done->done = true;
+    });
+    const wait_end failed = co_await wait_for(core, done);
+    if (failed.code) throw error(failed.code, "set_servers");
+}
+
+// In the background, until the client is closed.
+asio::awaitable<void> follow_ensemble(core_ptr c) {
+    struct own_operations : operations {
+        explicit own_operations(core_ptr c) : operations(std::move(c), nullptr) {}
+    };
+    const own_operations on(c);
+    const std::vector<host_port> given = parse_server_list(c->options().servers(), "follow_ensemble").hosts;
+    asio::steady_timer pause(c->strand());
+    const auto wait = [&pause](std::chrono::duration<double> d) {
+        pause.expires_after(std::chrono::duration_cast<std::chrono::steady_clock::duration>(d));
+        return pause.async_wait(asio::use_awaitable);
+    };
+    std::string followed, told;
+    std::int64_t newest = 0;
+    while (!c->sessions().is_final()) {
+        const result<watched<node_data>> now = co_await as_result(on.config_and_watch());
+        if (!now) {
+            const bool soon = now.error().code() == condition::retryable;
+            if (!soon && told != now.error().what()) {
+                told = now.error().what();
+                c->log().warn("follow_ensemble: the list of servers stays as it is: " + told);
+            }
+            const std::chrono::seconds pause_now(soon ? 1 : 60);
+            co_await wait(pause_now);
+            continue;
+        }
+        const std::string servers = servers_of_config(now->value.data);
+        const bool is_older = now->value.stat.mzxid < newest;  // from a server that lags behind
+        if (!servers.empty() && servers != followed && !is_older) {
+            // Not all clients at once.
+            if (newest > 0) co_await wait(jitter() * c->sessions().current()->lease.session_timeout());
+            c->log().info("the ensemble's servers: " + servers);
+            co_await use_servers(c, servers, given);
+            followed = servers;
+        }
+        newest = std::max(newest, now->value.stat.mzxid);
+        co_await as_result(now->changes.changed());
+    }
+}
+
 // Shared by all copies of a client. Its destructor, which runs with the last copy, closes the core.
 struct handle {
     explicit handle(core_ptr c) : core(std::move(c)) {
-        on_strand(core, [core = core] { core->start(); });
+        on_strand(core, [core = core] {
+            core->start();
+            if (core->options().follows_ensemble()) core->run_until_closed(follow_ensemble(core));
+        });
     }
     handle(const handle&) = delete;
     handle& operator=(const handle&) = delete;
@@ -125,20 +195,6 @@ asio::awaitable<void> authenticate(core_ptr core, std::string scheme, bytes cred
     throw_if_failed(r, "add_auth", name);
 }
 
-asio::awaitable<void> use_servers(core_ptr core, std::string servers) {
-    there(core, "set_servers");
-    server_list list = parse_server_list(servers, "set_servers");
-    if (!list.chroot.empty())
-        throw error(errc::invalid_argument, "set_servers", list.chroot, "the chroot of a client cannot be changed");
-    const auto done = std::make_shared<one_shot_state>();
-    asio::dispatch(core->strand(), [core, list = std::move(list), done]() mutable {
-        done->code = core->set_servers(std::move(list));
-        done->done = true;
-    });
-    const wait_end failed = co_await wait_for(core, done);
-    if (failed.code) throw error(failed.code, "set_servers");
-}
-
 asio::awaitable<void> until_idle(core_ptr c) {
     const wait_end r = co_await wait_idle(there(c, "idle"));
     if (r.code) throw error(r.code, "idle");
@@ -185,7 +241,9 @@ asio::awaitable<session_event> session_events::next() const { return next_event(
 asio::awaitable<void> client::add_auth(std::string scheme, bytes credential) const {
     return authenticate(core_, std::move(scheme), std::move(credential));
 }
-asio::awaitable<void> client::set_servers(std::string servers) const { return use_servers(core_, std::move(servers)); }
+asio::awaitable<void> client::set_servers(std::string servers) const {
+    return use_servers(core_, std::move(servers));
+}
 asio::awaitable<void> client::idle() const { return until_idle(core_); }
 asio::awaitable<close_result> client::close() const { return closed(core_); }
 asio::awaitable<session_credentials> client::hand_over() const { return handed_over(core_); }

@@ -86,6 +86,7 @@ class client_options {
 public:
     using duration = std::chrono::milliseconds;
     using log_sink = std::function<void(const log_record&)>;
+    using server_rank = std::function<int(std::string_view name, std::string_view address)>;
 
     /// @param servers "host[:port],host[:port]...[/chroot]"; an IPv6 address stands in brackets; the port is 2181
     /// unless given. The list is tried in random order. `client`'s constructor throws for a list that is not valid.
@@ -136,6 +137,35 @@ public:
     /// end, and client::events() tells why. Servers that have a quorum are left at once: each attempt costs them two
     /// writes (a session, and its end), so do not keep a client that waits for the loss of the quorum.
     client_options& read_only(bool on = true) { read_only_ = on; return *this; }
+    /// Which servers are nearer than others: `rank(name, address)`, with the name as servers() has it and the numeric
+    /// address, is called on the client's strand whenever names have been looked up; a lower rank is nearer. The client
+    /// connects to a server of the lowest rank that can be reached, at random within a rank, and begins with the lowest
+    /// rank again after each connection that has lasted 10 s.
+    ///
+    /// While the client is connected to another server, it asks a nearer one whether it serves, `every` so often or up
+    /// to twice as long, at random (0: every 6 session timeouts): a connection, and "srvr"; through TLS a connection
+    /// alone. When this was so twice in a row, half of that apart or more, the client moves there. If that server does
+    /// not keep it, the client goes back, and these pauses are doubled. One that is read_only() stays where it is.
+    ///
+    /// *To move is a short outage*: state() is session_state::suspended for as long as a connection takes, and caches
+    /// read again what they watch. The session and its locks stay, and no request is lost: the client moves while the
+    /// lease of what it holds is at least half the session timeout, and when nothing is under way, for which later
+    /// requests wait for up to T/8. With suspension_policy::lose it moves only while it holds nothing. Sessions that
+    /// servers keep for themselves (localSessionsEnabled=true) end with a move. Ranks that throw are the last; of a
+    /// server with several names, the lowest rank counts.
+    client_options& prefer(server_rank rank, any_duration every = duration(0)) {
+        prefer_ = std::move(rank);
+        look_every_ = every;
+        return *this;
+    }
+    /// Follows the ensemble's own list of servers, which join and leave by reconfigure(): servers() is for the first
+    /// connection, and then the members of /zookeeper/config take their place, whenever they change. Those of servers()
+    /// that are no members are tried last, when none of these can be reached. Members without an address for clients
+    /// are left out; without a member that has one, the list stays as it is, and so it does while the configuration
+    /// cannot be read, which is logged. It costs one watch, and one read with each change and each connection; a change
+    /// is followed within a session timeout, at random. *The addresses are those that the servers have been given*: of
+    /// no use for clients that reach them by others, through NAT or port forwarding, or by TLS at a port of its own.
+    client_options& follow_ensemble(bool on = true) { follow_ensemble_ = on; return *this; }
     client_options& suspension(suspension_policy p) { suspension_ = p; return *this; }
     client_options& renewal(session_renewal r) { renewal_ = r; return *this; }
     /// How often the session's lease is renewed while the session holds something (lease_renewal::quarter). Other
@@ -209,6 +239,9 @@ public:
     std::size_t ephemeral_budget() const noexcept { return ephemeral_budget_; }
     const retry_policy& retry() const noexcept { return retry_; }
     bool reads_only() const noexcept { return read_only_; }
+    const server_rank& prefer() const noexcept { return prefer_; }  ///< empty: all are alike
+    duration looks_every() const noexcept { return look_every_; }
+    bool follows_ensemble() const noexcept { return follow_ensemble_; }
     suspension_policy suspension() const noexcept { return suspension_; }
     session_renewal renewal() const noexcept { return renewal_; }
     zkasio::lease_renewal lease_renewal() const noexcept { return lease_renewal_; }
@@ -228,6 +261,9 @@ private:
     std::size_t ephemeral_budget_ = 1024 * 1024;
     retry_policy retry_ = retry_policy::exponential();
     bool read_only_ = false;
+    server_rank prefer_;
+    duration look_every_{0};
+    bool follow_ensemble_ = false;
     suspension_policy suspension_ = suspension_policy::keep;
     session_renewal renewal_ = session_renewal::automatic;
     zkasio::lease_renewal lease_renewal_ = zkasio::lease_renewal::quarter;

@@ -3,11 +3,14 @@
 #include "support/lock_checks.hpp"
 #include "support/lock_directory.hpp"
 #include "support/test_client.hpp"
+#include "support/texts.hpp"
 
 #include <zkasio/locks/mutex.hpp>
 #include <zkasio/locks/semaphore.hpp>
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdio>
 #include <functional>
 #include <string>
@@ -294,4 +297,35 @@ TEST_CASE("the server list can be changed while connected - the session moves") 
         CHECK(chroot.find("the chroot of a client cannot be changed") != std::string::npos);
     };
     with_client_for(120s, client_options(options(first).session_timeout(paced(15s))).log(connections_into(last)), body);
+}
+
+TEST_CASE("a client that follows the ensemble goes where its servers go", "[clear]") {
+    test_server servers(3, testing::server_options().line("skipACL=yes"));
+    const std::string only = servers.endpoint(0);
+    auto body = [&](const test_client& zk) -> asio::awaitable<void> {
+        const auto knows = [&zk](std::size_t count) -> asio::awaitable<void> {
+            co_await eventually([&]() -> asio::awaitable<bool> {
+                const std::string names = zk.inside().server_names();
+                co_return std::count(names.begin(), names.end(), ':') == static_cast<std::ptrdiff_t>(count);
+            });
+        };
+        const session s = co_await zk.current_session();
+        co_await knows(3);
+        CHECK(has(zk.inside().server_names(), only));
+        session_events events = zk.events();
+        servers.kill(0);
+        co_await until_state(events, session_state::suspended);
+        co_await until_state(events, session_state::connected);
+        CHECK_FALSE(s.over());
+        // Servers that leave, leave the list.
+        std::error_code refused = zk_errc::connection_loss;
+        while (refused == condition::retryable || refused == zk_errc::reconfig_in_progress)
+            refused = co_await code_of(zk.reconfigure("", "1"));
+        CHECK_FALSE(refused);
+        co_await knows(2);
+        CHECK_FALSE(has(zk.inside().server_names(), only));
+        co_await zk.sync();
+        CHECK_FALSE(s.over());
+    };
+    with_client_for(120s, options(only).session_timeout(paced(15s)).follow_ensemble(), body);
 }

@@ -43,6 +43,106 @@ TEST_CASE("c_backend: servers are tried in the order of the list, each once in a
     CHECK(tried == expected);
 }
 
+TEST_CASE("c_backend: after each connection, the servers of the nearest rank are tried first") {
+    std::vector<scripted_server> servers(4);
+    open_params p;
+    for (const scripted_server& s : servers) p.servers.push_back(s.where());
+    p.servers[2].rank = p.servers[3].rank = 1;
+    connection c(p);
+    const auto next = [&]() -> std::size_t {
+        drive(*c.b, [&] { return c.b->has_socket(); });
+        const std::string tried = c.b->current_server();
+        turn_of(*c.b, false, true);
+        return static_cast<std::size_t>(std::find_if(servers.begin(), servers.end(),
+                                                     [&](const auto& s) { return s.address() == tried; }) -
+                                        servers.begin());
+    };
+    const auto fail = [&](std::size_t i) {
+        servers[i].take_handshake();
+        servers[i].hang_up();
+        drive(*c.b, [&] { return !c.b->has_socket(); });
+    };
+    const std::size_t first = next();
+    REQUIRE(first < 2);
+    fail(first);
+    CHECK(next() == 1 - first);
+    fail(1 - first);
+    const std::size_t far = next();
+    CHECK(far >= 2);
+    servers[far].shake_hands();
+    drive(*c.b, [&] { return c.seen.links.size() == 1; });
+    CHECK(c.b->current_rank() == 1);
+    // A connection that was of no use does not end the round.
+    servers[far].hang_up();
+    drive(*c.b, [&] { return c.seen.links.back() == link_state::disconnected; });
+    CHECK(next() == 5 - far);
+    servers[5 - far].shake_hands();
+    drive(*c.b, [&] { return c.seen.links.back() == link_state::connected; });
+    // After one that was, the near ones come first, and then the other far one before this one.
+    c.b->begin_round();
+    servers[5 - far].hang_up();
+    drive(*c.b, [&] { return c.seen.links.back() == link_state::disconnected; });
+    for (const std::size_t expected : {0U, 1U}) {
+        CHECK(next() == expected);
+        fail(expected);
+    }
+    CHECK(next() == far);
+    servers[far].shake_hands();
+    drive(*c.b, [&] { return c.seen.links.back() == link_state::connected; });
+    // To a server that is up, or back to the one that was left.
+    c.b->move_to(p.servers[1]);
+    CHECK(c.b->last_failure() == servers[far].address() + ": left, as " + servers[1].address() + " is nearer, and up");
+    CHECK(c.b->current_rank() == 1);
+    CHECK(next() == 1);
+    fail(1);
+    CHECK(next() == far);
+    // Other ranks of the same servers begin a round.
+    for (server_address& s : p.servers) s.rank = 1 - s.rank;
+    c.b->set_servers(p.servers);
+    fail(far);
+    CHECK(next() == 5 - far);
+    servers[5 - far].shake_hands();
+    drive(*c.b, [&] { return c.seen.links.back() == link_state::connected; });
+    CHECK(c.b->current_rank() == 0);
+}
+
+// The library chooses by itself whether to leave for an added server, and goes through new and old ones apart.
+TEST_CASE("c_backend: with ranks, a longer list is no reason to leave, and its order is that of the ranks") {
+    for (int i = 0; i < 10; ++i) {
+        std::vector<scripted_server> servers(2);
+        open_params p;
+        for (const scripted_server& s : servers) p.servers.push_back(s.where());
+        p.servers[1].rank = 1;
+        connection c(p);
+        drive(*c.b, [&] { return c.b->has_socket(); });
+        turn_of(*c.b, false, true);
+        servers[0].shake_hands();
+        drive(*c.b, [&] { return c.seen.links.size() == 1; });
+        p.servers.push_back({"127.0.0.2", "127.0.0.2", 1, 0});
+        p.servers.push_back({"127.0.0.3", "127.0.0.3", 1, 1});
+        c.b->set_servers(p.servers);
+        REQUIRE(c.seen.links.size() == 1);
+        CHECK(c.b->current_server() == servers[0].address());
+        servers[0].hang_up();
+        drive(*c.b, [&] { return c.seen.links.back() == link_state::disconnected; });
+        std::vector<std::string> tried;
+        while (tried.size() < 4) {
+            drive(*c.b, [&] { return c.b->has_socket(); });
+            tried.push_back(c.b->current_server());
+            turn_of(*c.b, false, true);
+            for (scripted_server& s : servers) {
+                if (s.address() != tried.back()) continue;
+                s.take_handshake();
+                s.hang_up();
+            }
+            drive(*c.b, [&] { return !c.b->has_socket(); });
+        }
+        // Between them, one of each rank that refuses connections.
+        const std::string nearest = servers[0].address(), far = servers[1].address();
+        CHECK(tried == std::vector<std::string>{nearest, far, nearest, far});
+    }
+}
+
 TEST_CASE("c_backend: failures name the server as its user does") {
     open_params p;
     scripted_server server;

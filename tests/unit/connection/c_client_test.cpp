@@ -2,16 +2,20 @@
 
 #include "support/opcode.hpp"
 #include "support/test_client.hpp"
+#include "support/texts.hpp"
 #include "unit/support/wire_server.hpp"
 
 #include <zkasio/cache/node_cache.hpp>
+#include <zkasio/coroutines/task_scope.hpp>
 #include <zkasio/session.hpp>
 
 #include <algorithm>
 #include <functional>
 #include <map>
 #include <optional>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 using namespace zkasio;
@@ -80,6 +84,268 @@ TEST_CASE("c_client: a session is opened, kept over connections, and ended by a 
         CHECK(r.server.types.back() == opcode::close_session);
     };
     r.run(r.options(), body);
+}
+
+namespace {
+
+// Two servers of one ensemble, of which a client prefers the one that listens by the name 127.0.0.1.
+struct two_zones {
+    two_zones() {
+        far.answer = near.answer = [](const wire_server::request& q) {
+            if (q.type == opcode::multi)
+                return wire_server::outcome{0, jute_writer().number(-1).boolean(true).number(-1).bytes()};
+            if (q.type == opcode::set) return wire_server::outcome{0, jute_writer().stat({}).bytes()};
+            return wire_server::outcome{0, q.type == opcode::get ? data_answer("x") : std::string()};
+        };
+        far.greet = [](const wire_server::handshake&) { return session_of_both; };
+        down();
+    }
+    void down() {
+        near.greet = [](const wire_server::handshake&) { return std::nullopt; };
+        near.mode = "This ZooKeeper instance is not currently serving requests\n";
+    }
+    void up() {
+        near.greet = far.greet;
+        near.mode = "Mode: follower\n";
+    }
+    client_options options() const {
+        // The C library knows one address by two names.
+        const std::string far_address = "localhost:" + far.address().substr(10);
+        return client_options(near.address() + ',' + far_address).close_timeout(2s).prefer(rank, every);
+    }
+    static int rank(std::string_view name, std::string_view) { return name == "127.0.0.1" ? 0 : 1; }
+    static constexpr auto every = 200ms;
+    static constexpr wire_server::session session_of_both{0x1001, 6000};
+
+    wire_rig r;
+    wire_server& near = r.server;
+    wire_server far{r.loop.executor()};
+
+    template <class Body>
+    void run(client_options o, Body& body) {
+        auto and_close = [&](test_client zk) -> asio::awaitable<void> {
+            co_await body(zk);
+            co_await zk.close();
+            far.close();
+        };
+        r.run(std::move(o), and_close);
+    }
+    asio::awaitable<void> until(std::function<bool()> reached) const {
+        co_await eventually([&]() -> asio::awaitable<bool> { co_return reached(); });
+    }
+};
+
+}  // namespace
+
+TEST_CASE("c_client: a client prefers a near server, and moves there when that is up again") {
+    two_zones z;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const session own = co_await zk.current_session();
+        const session_hold hold = own.hold("");
+        CHECK(z.far.handshakes.size() == 1);
+        co_await z.until([&] { return z.near.visits >= 3; });
+        CHECK(z.far.handshakes.size() == 1);  // not while it does not serve
+        const std::size_t refused = z.near.handshakes.size();
+        z.near.mode = "Mode: follower\n";
+        // It says that it serves, and does not take the client: this one comes back.
+        co_await z.until([&] { return z.far.handshakes.size() == 2; });
+        CHECK(z.near.handshakes.size() == refused + 1);
+        z.up();
+        co_await z.until([&] { return z.near.handshakes.size() > refused + 1; });
+        const node_data read = co_await zk.get("/a");
+        CHECK(read.data == "x");
+        CHECK(hold.reason() == loss_reason::none);
+        CHECK(own.id() == 0x1001);
+        CHECK(z.far.handshakes.size() == 2);
+        const std::size_t visits = z.near.visits;
+        co_await z.until([&] { return z.near.count(opcode::multi) >= 1; });  // much later
+        CHECK(z.near.visits == visits);
+    };
+    z.run(z.options(), body);
+    CHECK(z.near.types.back() == opcode::close_session);
+}
+
+TEST_CASE("c_client: a near server that says that it serves, and takes nobody, is tried more and more rarely") {
+    two_zones z;
+    std::vector<boot_clock::time_point> tried;
+    z.near.mode = "Mode: leader\n";
+    z.near.greet = [&](const wire_server::handshake&) {
+        tried.push_back(boot_clock::now());
+        return std::nullopt;
+    };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await zk.connected();
+        co_await z.until([&] { return tried.size() == 4; });  // the first one before there was another connection
+        CHECK(tried[2] - tried[1] >= 3 * z.every);
+        CHECK(tried[3] - tried[2] >= 6 * z.every);
+    };
+    z.run(z.options(), body);
+}
+
+TEST_CASE("c_client: a client that asks all the time moves, too, and loses no request") {
+    two_zones z;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await zk.connected();
+        z.up();
+        int lost = 0, done = 0;
+        bool over = false;
+        auto writer = [&]() -> asio::awaitable<void> {
+            while (!over) {
+                try {
+                    co_await zk.set("/a", "x");
+                } catch (const error&) {
+                    ++lost;
+                }
+                ++done;
+            }
+        };
+        auto writers = [&](task_scope& scope) -> asio::awaitable<void> {
+            for (int i = 0; i < 20; ++i) scope.spawn(writer());
+            co_await z.until([&] { return z.near.count(opcode::set) >= 20; });
+            over = true;
+        };
+        co_await with_task_scope(writers);
+        CHECK(lost == 0);
+        CHECK(z.far.handshakes.size() == 1);
+        CHECK(z.far.count(opcode::set) > 0);
+    };
+    z.run(z.options(), body);
+}
+
+TEST_CASE("c_client: a client that loses what it holds with its connection moves when it holds nothing") {
+    two_zones z;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const session own = co_await zk.current_session();
+        session_hold hold = own.hold("");
+        z.up();
+        co_await z.until([&] { return z.near.visits >= 2; });  // that is enough, otherwise
+        co_await zk.set("/a", "x");
+        CHECK(hold.reason() == loss_reason::none);
+        CHECK(z.far.handshakes.size() == 1);
+        hold.end();
+        co_await z.until([&] { return z.near.handshakes.size() == 2; });  // the first was refused
+    };
+    z.run(z.options().suspension(suspension_policy::lose), body);
+}
+
+TEST_CASE("c_client: other servers, while a nearer one is looked for") {
+    two_zones z;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await zk.connected();
+        co_await zk.set_servers(z.options().servers());
+        co_await z.until([&] { return z.near.visits >= 1; });
+        const std::string far_only = z.options().servers().substr(z.options().servers().find(',') + 1);
+        co_await zk.set_servers(far_only);
+        co_await zk.connected();
+        z.up();
+        co_await zk.set_servers(z.options().servers());
+        co_await z.until([&] { return z.near.handshakes.size() >= 1; });
+        co_await zk.get("/a");
+        CHECK(zk.state() == session_state::connected);
+    };
+    const std::string both = z.options().servers();
+    z.run(client_options(both.substr(both.find(',') + 1)).close_timeout(2s).prefer(z.rank, z.every), body);
+}
+
+TEST_CASE("c_client: a client that only reads does not look for nearer servers") {
+    two_zones z;
+    bool reads = true;
+    z.far.greet = [&](const wire_server::handshake&) { return wire_server::session{0x1001, 6000, reads}; };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await zk.connected();
+        z.up();
+        z.near.greet = z.far.greet;
+        reads = false;
+        // For as long as others look, twice.
+        for (int i = 0; i < 2; ++i) {
+            z.down();
+            const std::size_t before = z.near.handshakes.size();
+            const client other(zk.get_executor(), z.options().log(nullptr));
+            co_await other.connected();
+            z.up();
+            co_await z.until([&] { return z.near.handshakes.size() == before + 2; });
+            co_await other.close();
+        }
+        CHECK(z.near.visits == 4);
+    };
+    z.run(z.options().read_only(), body);
+}
+
+TEST_CASE("c_client: a rank that throws is the last") {
+    two_zones z;
+    z.up();
+    const auto rank = [](std::string_view name, std::string_view) -> int {
+        if (name != "127.0.0.1") throw std::runtime_error("no rank");
+        return 7;
+    };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await zk.connected();
+        CHECK(z.near.handshakes.size() == 1);
+        CHECK(z.far.handshakes.empty());
+    };
+    z.run(z.options().prefer(rank, z.every).log(nullptr), body);
+}
+
+TEST_CASE("c_client: a client follows the ensemble's own list of servers") {
+    constexpr std::int32_t data_changed = 3;
+    two_zones z;
+    z.up();
+    const std::string first = z.near.address(), second = "localhost:" + z.far.address().substr(10);
+    std::string config = "server.1=" + second.substr(0, 10) + "1:2:participant;" + second + "\nversion=1";
+    std::size_t reads = 0;
+    bool is_old = false;
+    const auto script = [&](const wire_server::request& q) {
+        if (q.type != opcode::get || path_in(q) != "/zookeeper/config") return wire_server::outcome{-101};
+        ++reads;
+        if (config.empty()) return wire_server::outcome{-102};
+        return wire_server::outcome{0, data_answer(config, is_old ? 1 : 100 + static_cast<std::int64_t>(reads))};
+    };
+    z.near.answer = z.far.answer = script;
+    z.near.greet = z.far.greet = [](const wire_server::handshake&) { return wire_server::session{0x1001, 1000}; };
+    const auto changed = [&](wire_server& at, std::string to) {
+        config = std::move(to);
+        at.tell(data_changed, "/zookeeper/config");
+    };
+    std::vector<std::string> logged;
+    auto body = [&](test_client zk) -> asio::awaitable<void> {
+        const auto names = [&] { return zk.inside().server_names(); };
+        co_await z.until([&] { return names() == second; });
+        co_await z.until([&] { return z.far.handshakes.size() == 1; });
+        CHECK(z.near.handshakes.size() == 1);
+        // On each connection it is read again.
+        co_await z.until([&] { return reads == 2; });
+        changed(z.far, "server.1=x:1:2;" + second + "\nserver.2=127.0.0.1:1:2:observer;" + first.substr(10));
+        co_await z.until([&] { return names() == second + "," + first; });
+        CHECK(reads == 3);
+        // Older than what is known: from a server that lags behind.
+        const std::size_t before = reads;
+        is_old = true;
+        changed(z.far, "server.1=x:1:2;" + second);
+        co_await z.until([&] { return reads == before + 1; });
+        CHECK(names() == second + "," + first);
+        is_old = false;
+        // Without a server for clients, or without a right to read it, the list stays.
+        changed(z.far, "server.1=x:1:2:participant\nversion=3");
+        co_await z.until([&] { return reads == 5; });
+        CHECK(names() == second + "," + first);
+        CHECK(logged.empty());
+        changed(z.far, "");
+        co_await z.until([&] { return reads == 6 && !logged.empty(); });
+        CHECK(has(logged.front(), "follow_ensemble: the list of servers stays as it is"));
+        const std::size_t before_cut = z.far.handshakes.size() + z.near.handshakes.size();
+        z.far.cut();
+        z.near.cut();
+        co_await z.until([&] { return z.far.handshakes.size() + z.near.handshakes.size() > before_cut; });
+        co_await zk.connected();
+        CHECK(reads == 6);
+        CHECK(names() == second + "," + first);
+    };
+    auto log = [&](const log_record& r) {
+        if (r.level() == log_level::warning && has(r.text(), "follow")) logged.emplace_back(r.text());
+    };
+    // What is no member any more is left when a member has shown that it is up.
+    const auto alike = [](std::string_view, std::string_view) { return 0; };
+    z.run(client_options(first).close_timeout(2s).follow_ensemble().prefer(alike, z.every).log(log), body);
 }
 
 TEST_CASE("c_client: a session that has expired at the servers is followed by another one") {

@@ -4,7 +4,11 @@
 #include "unit/support/fake_server.hpp"
 
 #include <chrono>
+#include <limits>
+#include <stdexcept>
 #include <string>
+#include <string_view>
+#include <utility>
 
 using namespace zkasio;
 using namespace zkasio::detail;
@@ -174,4 +178,96 @@ TEST_CASE("link: one warning for each round through the servers, with all reason
                            "cannot connect: attempt 1; attempt 2; attempt 3", "cannot connect: attempt 4",
                            "cannot connect: attempt 5", "cannot connect: attempt 4; attempt 5; attempt 6"});
     CHECK(b.warnings() == 2);
+}
+
+TEST_CASE("link: nearer servers come first, also when only their ranks have changed", "[link]") {
+    bool is_moved = false;
+    const auto rank = [&](std::string_view name, std::string_view address) {
+        CHECK(name == address);
+        return (address == "10.0.0.1") == is_moved ? 7 : -7;
+    };
+    parts_bench b(client_options("10.0.0.2,10.0.0.1,10.0.0.3").prefer(rank));
+    const auto resolve = [&] {
+        b.link.resolve();
+        b.loop.context().restart();
+        b.loop.context().poll();
+    };
+    resolve();
+    const auto& opened = b.backend.opened.servers;
+    REQUIRE(opened.size() == 3);
+    CHECK(opened[0].address == "10.0.0.1");
+    CHECK(opened[0].rank == -7);
+    CHECK(opened[2].rank == 7);
+    resolve();
+    CHECK(b.backend.lists.empty());
+    is_moved = true;
+    resolve();
+    REQUIRE(b.backend.lists.size() == 1);
+    CHECK(b.backend.lists[0][0].rank == -7);
+    CHECK(b.backend.lists[0][2].address == "10.0.0.1");
+}
+
+TEST_CASE("link: of a server with several names the lowest rank counts, and ranks that throw are the last", "[link]") {
+    const auto rank = [&](std::string_view name, std::string_view) {
+        if (name == "10.0.0.9") throw std::runtime_error("no rank");
+        return name == "localhost" ? 5 : 1;
+    };
+    const bool last = GENERATE(false, true);
+    const std::string servers = last ? "localhost:1,127.0.0.1:1" : "127.0.0.1:1,localhost:1";
+    parts_bench b(client_options("10.0.0.9:2," + servers).prefer(rank));
+    auto body = [&]() -> asio::awaitable<void> {
+        b.link.resolve();
+        co_await eventually([&]() -> asio::awaitable<bool> { co_return b.backend.alive; });
+    };
+    b.loop.run(body());
+    const auto& opened = b.backend.opened.servers;
+    CHECK(opened.front().address == "127.0.0.1");
+    CHECK(opened.front().rank == 1);
+    CHECK(opened.back().address == "10.0.0.9");
+    CHECK(opened.back().rank == std::numeric_limits<int>::max());
+    CHECK(b.lines.size() == 1);
+}
+
+TEST_CASE("link: a rank may give the client other servers, which then count", "[link]") {
+    parts_bench* self = nullptr;
+    bool is_first = true;
+    const auto rank = [&](std::string_view, std::string_view) {
+        if (std::exchange(is_first, false)) {
+            self->link.set_servers(parse_server_list("10.0.0.3", "test"));
+            self->link.resolve();
+        }
+        return 0;
+    };
+    parts_bench b(client_options("10.0.0.1,10.0.0.2").prefer(rank));
+    self = &b;
+    b.link.resolve();
+    CHECK_FALSE(b.link.is_open());  // never in the middle of a turn
+    b.loop.context().poll();
+    REQUIRE(b.backend.opened.servers.size() == 1);
+    CHECK(b.backend.opened.servers[0].address == "10.0.0.3");
+    CHECK(b.backend.lists.empty());
+    is_first = true;
+    const auto stop = [&](std::string_view, std::string_view) {
+        b.wants = false;
+        return 0;
+    };
+    b.options.prefer(stop);
+    b.link.resolve();
+    b.loop.context().restart();
+    b.loop.context().poll();
+    CHECK(b.backend.lists.empty());
+}
+
+TEST_CASE("link: what is tried last is ranked last, unless it is one of the others", "[link]") {
+    parts_bench b(client_options("10.0.0.1,10.0.0.2"));
+    server_list list = parse_server_list("10.0.0.2,10.0.0.3", "test");
+    list.last = parse_server_list("10.0.0.1,10.0.0.2", "test").hosts;
+    b.link.set_servers(list);
+    b.link.resolve();
+    const auto& opened = b.backend.opened.servers;
+    REQUIRE(opened.size() == 3);
+    CHECK(opened[0].rank == 0);
+    CHECK(opened[1].rank == 0);
+    CHECK(opened[2].address == "10.0.0.1");
+    CHECK(opened[2].rank == server_address::last_rank);
 }

@@ -3,6 +3,8 @@
 #include <zkasio/detail/connection/server_list.hpp>
 #include <zkasio/detail/seam/server_address.hpp>
 
+#include <iterator>
+#include <random>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -148,4 +150,50 @@ TEST_CASE("server list: a chroot is not below /zookeeper", "[server_list]") {
     }
     CHECK(parse("zk1/zookeepers").chroot == "/zookeepers");
     CHECK(parse("zk1/app/zookeeper").chroot == "/app/zookeeper");
+}
+
+TEST_CASE("server list: of an ensemble's configuration", "[server_list]") {
+    CHECK(servers_of_config("").empty());
+    CHECK(servers_of_config("server.1=zk1:2888:3888:participant;0.0.0.0:2181\nserver.2=zk2:2888:3888:observer;2182\n"
+                            "server.3=zk3:2888:3888;10.0.0.3:2183\nversion=100000000") ==
+          "zk1:2181,zk2:2182,10.0.0.3:2183");
+    CHECK(servers_of_config("server.1=[fe80::1]:2888:3888:participant;[0:0:0:0:0:0:0:0]:2181\r\n"
+                            "server.2=zk2:2888:3888:participant;[2001:db8::2]:2181\r\nversion=0\r\n") ==
+          "[fe80::1]:2181,[2001:db8::2]:2181");
+    // Of several addresses for servers, each may be the one that the client reaches.
+    CHECK(servers_of_config("server.1=a:2888:3888|[::2]:2889:3889|b:2890:3890:participant;[::]:2181") ==
+          "a:2181,[::2]:2181,b:2181");
+    CHECK(servers_of_config("server.1=a:1:2|b:1:2:participant;c:2181\nserver.2=c:1:2:participant;c:2181") == "c:2181");
+    // One that is known by its own address only, one without a port, and no server at all.
+    CHECK(servers_of_config("server.1=zk1:2888:3888:participant\nserver.2=zk2:2888:3888:participant;zk2:2181") ==
+          "zk2:2181");
+    for (const std::string& text :
+         {"server.1=zk1:2888:3888:participant"s, "server.1=zk1:2888:3888;"s, "server.1=zk1:2888:3888;zk1"s,
+          "server.1=zk1:2888:3888;zk1:"s, "server.1=zk1:2:3;zk1:0"s, "server.1=zk1:2:3;zk1:70000"s,
+          "server.1=;2181"s, "server.1=:2888:3888;2181"s, "server.1=[::1;2181"s, "server.1=a;[::1"s,
+          "server.1=a;[:2181"s,
+          "server.1;a=b:2181"s, "server.1=a b:1:2;2181"s, "server.1=a:1:2;2181/app"s, "group.1=1:2:3;a:2181"s,
+          "version=100000000"s, "server.1=|;2181"s, "server.1=a:1:2;2181/"s, "server.1=a,b:1:2;2181"s,
+          "server.1="s + std::string(1000, 'a') + ":1:2;2181", "server.1=a:1:2;2181,c:1"s,
+          "server.1=a\0b:1:2;2181"s, "\n\n"s, ";"s, "="s}) {
+        INFO(text);
+        CHECK(servers_of_config(text).empty());
+    }
+}
+
+TEST_CASE("server list: whatever the configuration is, what comes of it is a list", "[server_list]") {
+    std::minstd_rand random(7);
+    const std::string_view parts[] = {"server.", "1", "=", "zk1", ":", "2888", "|", ";",
+                                      "[",       "]", "::", "\n", ",", "/", "\nserver.2="};
+    for (int i = 0; i < 20000; ++i) {
+        std::string text = i % 2 ? "server.1=a:1:2;2181" : "";
+        for (auto n = random() % 20; n > 0; --n) text += parts[random() % std::size(parts)];
+        INFO(text);
+        const std::string servers = servers_of_config(text);
+        if (!servers.empty()) CHECK_NOTHROW(parse(servers));
+        CHECK(servers.find('/') == servers.npos);
+    }
+    std::string many;
+    for (int i = 0; i < 1000; ++i) many += "server." + std::to_string(i) + "=a:1:2;" + std::to_string(i + 1) + '\n';
+    CHECK(parse(servers_of_config(many)).hosts.size() == 255);
 }

@@ -28,6 +28,7 @@ std::int64_t number_at(const std::string& bytes, std::size_t at, std::size_t siz
 asio::awaitable<std::string> read_frame(tcp::socket& from) {
     std::string length(4, '\0');
     co_await asio::async_read(from, asio::buffer(length), asio::use_awaitable);
+    if (length == "srvr") co_return length;
     std::string body(static_cast<std::size_t>(number_at(length, 0, 4)), '\0');
     co_await asio::async_read(from, asio::buffer(body), asio::use_awaitable);
     co_return body;
@@ -92,6 +93,11 @@ asio::awaitable<void> wire_server::talk(std::shared_ptr<connection> c) {
     tcp::socket& s = c->socket;
     try {
         const std::string asked = co_await read_frame(s);
+        if (asked == "srvr") {
+            ++visits;
+            co_await asio::async_write(s, asio::buffer(mode), asio::use_awaitable);
+            co_return s.close();
+        }
         handshake h{number_at(asked, 16, 8), asked.substr(28, 16), asked.back() != 0};
         handshakes.push_back(h);
         const std::optional<session> granted = greet(h);

@@ -58,8 +58,10 @@ public:
     std::function<std::optional<session>(const handshake&)> greet = [](const handshake&) { return session(); };
     std::function<outcome(const request&)> answer = [](const request&) { return outcome{-101}; };
     std::int32_t auth_failure = 0;
+    std::string mode = "Mode: standalone\n";  ///< the answer to "srvr"
 
     // ------------------------------------------------------------------------------------------ what it has seen
+    std::size_t visits = 0;  ///< with "srvr"
     std::vector<handshake> handshakes;
     std::vector<std::int32_t> types;  ///< of all requests, without pings and the client's own reads of its root
     std::size_t count(std::int32_t type) const;

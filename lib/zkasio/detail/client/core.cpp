@@ -32,6 +32,7 @@ void check(const client_options& options) {
     check_range(options.connection_timeout(), "connection_timeout");
     check_range(options.close_timeout(), "close_timeout");
     if (options.tick() != client_options::duration::zero()) check_range(options.tick(), "tick");
+    if (options.looks_every() != client_options::duration::zero()) check_range(options.looks_every(), "prefer");
     if (const int often = static_cast<int>(options.lease_renewal()); often < 2 || often > 4)
         throw error(errc::invalid_argument, "client options", {},
                     "lease_renewal must be a quarter, a third or a half of the session timeout");
@@ -344,6 +345,26 @@ void core::on_timer() {
     drive();
 }
 
+// See client_options::prefer().
+bool core::may_move(time_point now) const {
+    const session_record& s = *sessions_.current();
+    if (!link_.nearer_is_up(now) || closing_ != closing::no) return false;
+    if (s.holds.empty()) return true;
+    return options_.suspension() != suspension_policy::lose && s.lease.end() - now >= s.lease.session_timeout() / 2;
+}
+
+// Who leaves a server does so when nothing is under way: for this, later requests wait for a moment.
+void core::move_if_nearer(time_point now) {
+    const bool may = may_move(now), goes = may && requests_.under_way() == 0;
+    if (may && move_by_ == time_point::max()) move_by_ = now + sessions_.current()->lease.session_timeout() / 8;
+    const bool waits = may && !goes && now < move_by_;
+    requests_.hold_back(waits);
+    if (waits || std::exchange(move_by_, time_point::max()) == time_point::max()) return;
+    if (goes) return link_.move_to_nearer();
+    link_.look_for_nearer();  // the answers take too long, or it may not move any more
+    schedule_flush();
+}
+
 // Called after anything that may have changed the backend's next events.
 void core::drive() {
     if (left_behind()) return;
@@ -358,6 +379,7 @@ void core::drive() {
         link_.rearm_goodbye();
         return rearm_timer(now);
     }
+    move_if_nearer(now);
     link_.pump(now);
     if (sessions_.is_ending()) return drive();
     rearm_timer(now);
@@ -366,8 +388,9 @@ void core::drive() {
 // -------------------------------------------------------------------------------------------------------- timer
 
 core::time_point core::due(time_point now) {
+    const time_point move = link_.nearer_is_up(now) ? move_by_ : time_point::max();
     return std::min(
-        {link_.due(), close_deadline_, requests_.due(now), holds_.due(now), sessions_.presumed_expiry()});
+        {link_.due(), move, close_deadline_, requests_.due(now), holds_.due(now), sessions_.presumed_expiry()});
 }
 
 // One timer for everything. The timer is set again only if something is due earlier than the timer would fire. If the

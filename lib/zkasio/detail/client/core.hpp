@@ -123,6 +123,8 @@ private:
     open_params to_open() const override { return sessions_.to_open(auth_); }
     void on_ready(bool readable, bool writable) override;
     void drive() override;
+    bool may_move(time_point now) const;
+    void move_if_nearer(time_point now);
     void former_session_over() noexcept override { sessions_.former_over(); }
     void on_reply(op_id id, reply&& r) noexcept override;
     void on_link(link_state s) noexcept override;
@@ -192,6 +194,7 @@ private:
     std::optional<session_credentials> left_;  // guarded by left_mutex_
     std::atomic<close_result> close_result_{close_result::confirmed};
     std::atomic<bool> warned_of_open_nodes_{false}, warned_of_certificate_{false};
+    time_point move_by_ = time_point::max();  // requests wait so long, see move_if_nearer()
     time_point close_deadline_ = time_point::max();
     one_shot_ptr closed_ = std::make_shared<one_shot_state>();
     shutdown_service* shutdown_ = nullptr;

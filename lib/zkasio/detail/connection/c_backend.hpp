@@ -108,6 +108,9 @@ public:
     void begin_batch() override;
     void end_batch() override;
     void abort_connection() override;
+    void move_to(const server_address& to) override;
+    void begin_round() override { round_.clear(); }
+    int current_rank() const override;
     void set_servers(const std::vector<server_address>& servers) override;
     void forget_watch(const std::string& path, watch_kind kind) override;
     std::int64_t session_id() const override { return zh_ ? zoo_client_id(zh_)->client_id : 0; }
@@ -257,6 +260,7 @@ private:
     std::string endpoint_;  // the server of the current connection, or of the last one,
     std::string server_;    // and the same with the server's name, for messages
     std::string tried_;     // the endpoint that was tried last, or is about to be tried
+    std::vector<std::string> round_;  // those that are to be tried after that: next_round(), if there are none
     std::vector<server_address> servers_;
     std::map<std::string, std::size_t> refused_names_;  // how often a tunnel to this endpoint did not open
     bool secured_ = false;

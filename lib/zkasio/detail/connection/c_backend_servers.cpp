@@ -2,6 +2,7 @@
 
 #include <zkasio/detail/base/random_engine.hpp>
 #include <zkasio/detail/connection/c_backend.hpp>
+#include <zkasio/detail/connection/nearer_server.hpp>
 #include <zkasio/error.hpp>
 
 #include <algorithm>
@@ -44,8 +45,11 @@ std::set<std::string> endpoints(const std::vector<server_address>& servers) {
 /// been drawn.
 class seeded_drand48 {
 public:
-    seeded_drand48() {
-        const std::uint64_t bits = random_engine()();
+    /// @param stays the next number is the largest, with which the library does not leave.
+    explicit seeded_drand48(bool stays) {
+        // drand48: next = (0x5DEECE66D * seed + 0xB) mod 2^48. The other factor is the inverse of this one.
+        constexpr std::uint64_t largest = (0xFFFFFFFFFFFFu - 0xBu) * 0xDFE05BCB1365u;
+        const std::uint64_t bits = stays ? largest : random_engine()();
         std::array<unsigned short, 3> seed{};
         for (std::size_t i = 0; i < seed.size(); ++i) seed[i] = static_cast<unsigned short>(bits >> 16 * i);
         std::memcpy(before_.data(), ::seed48(seed.data()), sizeof before_);
@@ -57,6 +61,14 @@ public:
 private:
     std::array<unsigned short, 3> before_{};
 };
+
+// Whether some of them are preferred to others.
+bool has_ranks(const std::vector<server_address>& servers) {
+    std::set<int> ranks;
+    for (const server_address& s : servers)
+        if (s.rank != server_address::last_rank) ranks.insert(s.rank);
+    return ranks.size() > 1;
+}
 
 }  // namespace
 
@@ -86,6 +98,8 @@ void c_backend::open(const open_params& p) {
                           &sink::on_log);
     library_call::current = outer;
     if (!zh_) throw error(std::error_code(errno, std::generic_category()), "connect", {}, hosts);
+    round_ = next_round(servers_, {});
+    if (!servers_.empty()) std::erase(round_, endpoint_of(servers_.front()));  // is tried first
     zoo_set_servers_resolution_delay(zh_, -1);  // fact 1: or the library resolves on every zookeeper_interest()
 
     // Without a connection, zoo_add_auth() does not call back.
@@ -116,32 +130,54 @@ std::string c_backend::named(const std::string& endpoint) const {
 }
 
 // After a failure the library advances by two servers, one step when it notices and one when it connects: of an even
-// number it would try only every other one. So its next step is made to lead to the server behind the last tried one.
+// number it would try only every other one. So its next step is made to lead to the server whose turn it is.
 void c_backend::take_next_server() {
     constexpr int failed = 0;
     if (zoo_state(zh_) != failed || servers_.size() < 2) return;
     const std::size_t listed = endpoints(servers_).size();
     if (listed < 2) return;
+    if (round_.empty()) round_ = next_round(servers_, tried_);
+    tried_ = round_.front();
+    round_.erase(round_.begin());
     const library_call guard(*this);
     const auto step = [this] {
         zoo_cycle_next_server(zh_);
         return with_brackets(zoo_get_current_server(zh_));
     };
-    // A new list comes first, new and old servers apart: up to twice as many steps.
-    for (std::size_t steps = 2 * listed; step() != tried_ && steps > 0; --steps) {
+    // After a new list, the library goes through new and old servers apart first.
+    for (std::size_t i = 0; i < 2 * listed; ++i) step();
+    for (std::size_t steps = listed; step() != tried_ && steps > 0; --steps) {
     }
-    tried_ = step();
     for (std::size_t i = 1; i < listed; ++i) step();
+}
+
+// If the other one does not take the client, the one that did is the next.
+void c_backend::move_to(const server_address& to) {
+    if (!usable()) return;
+    const std::vector<std::string> first{endpoint_of(to), endpoint_};
+    round_ = next_round(servers_, tried_);
+    std::erase_if(round_, [&](const std::string& s) { return s == first[0] || s == first[1]; });
+    round_.insert(round_.begin(), first.begin(), first.end());
+    fail(server_ + ": left, as " + to_string(to) + " is nearer, and up");
+    fail_connection();
+    report();
+}
+
+int c_backend::current_rank() const {
+    const server_address* const server = server_at(endpoint_);
+    return server ? server->rank : 0;
 }
 
 void c_backend::set_servers(const std::vector<server_address>& servers) {
     if (!usable()) return;
-    if (endpoints(servers) == endpoints(servers_)) {  // only their names have changed
+    if (endpoints(servers) == endpoints(servers_)) {  // only their names, or their ranks, have changed
         servers_ = servers;
+        round_.clear();
         return;
     }
     const std::string hosts = join(servers);
-    std::optional<seeded_drand48> fair(std::in_place);
+    // Who prefers servers moves when a nearer one has shown that it is up, see client_options::prefer().
+    std::optional<seeded_drand48> fair(std::in_place, has_ranks(servers));
     {
         const library_call guard(*this);
         // The library compares addresses without their ports, and ignores a list that looks the same. A list that
@@ -151,6 +187,7 @@ void c_backend::set_servers(const std::vector<server_address>& servers) {
     }
     refused_names_.clear();
     servers_ = servers;
+    round_.clear();
     // The library may also leave a server of the new list: by chance when the list has grown, always after the detour.
     const bool listed = std::any_of(servers.begin(), servers.end(),
                                     [&](const server_address& s) { return endpoint_of(s) == endpoint_; });

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cassert>
 #include <exception>
+#include <limits>
+#include <map>
 #include <memory>
 #include <set>
 #include <stdexcept>
@@ -25,6 +27,7 @@ link::link(owner& o, const strand_type& strand, const client_options& options, b
       log_(log),
       servers_(parse_server_list(options.servers(), "client options")),
       resolver_(strand),
+      nearer_(strand, options.security() != nullptr, [this] { return owner_.wants_connection(); }),
       socket_(std::make_shared<socket_watch>(strand)) {}
 
 // ---------------------------------------------------------------------------------------------------- servers
@@ -34,18 +37,38 @@ void link::start(reactor_mark reactor) {
 }
 
 void link::resolve() {
-    resolver_.resolve(
-        owner_.keep_alive(), servers_.hosts,
-        [this](std::vector<server_address> servers, std::string failure) { resolved(std::move(servers), failure); });
+    std::vector<host_port> hosts = servers_.hosts;
+    for (const host_port& h : servers_.last)
+        if (std::find(hosts.begin(), hosts.end(), h) == hosts.end()) hosts.push_back(h);
+    resolver_.resolve(owner_.keep_alive(), hosts, [this](std::vector<server_address> servers, std::string failure) {
+        if (!options_.prefer()) return resolved(std::move(servers), failure);
+        // A user's function ranks them, which may use this client: in no turn, and for the newest list only.
+        asio::post(strand_, [this, alive = owner_.keep_alive(), n = ++lists_, servers = std::move(servers),
+                             failure = std::move(failure)]() mutable {
+            if (n != lists_ || !owner_.wants_connection()) return;
+            std::vector<int> ranks;
+            for (const server_address& s : servers) ranks.push_back(rank_of(s));
+            for (std::size_t i = 0; i < servers.size(); ++i) servers[i].rank = ranks[i];
+            if (n == lists_) resolved(std::move(servers), failure);
+        });
+    });
+}
+
+int link::rank_of(const server_address& s) const {
+    int rank = server_address::last_rank;
+    log_.call([&] { rank = options_.prefer()(s.host, s.address); });
+    return rank;
 }
 
 void link::stop_resolving() {
     resolver_.cancel();
+    forget_nearer();
     resolve_at_ = time_point::max();
 }
 
 void link::set_servers(server_list servers) {
     servers_.hosts = std::move(servers.hosts);
+    servers_.last = std::move(servers.last);
     failed_attempts_ = 0;
     failures_of_round_.clear();
     pacing_.reset();
@@ -61,6 +84,16 @@ std::string link::server_names() const {
 
 namespace {
 
+// A server with several names has the lowest of their ranks.
+void unite_ranks(std::vector<server_address>& servers) {
+    std::map<std::string, int> ranks;
+    for (const server_address& s : servers) {
+        int& of = ranks.try_emplace(endpoint_of(s), s.rank).first->second;
+        of = std::min(of, s.rank);
+    }
+    for (server_address& s : servers) s.rank = ranks[endpoint_of(s)];
+}
+
 // Without encryption no name is verified: then the first name of each endpoint is enough.
 void keep_first_names(std::vector<server_address>& servers) {
     std::set<std::string> known;
@@ -71,6 +104,13 @@ void keep_first_names(std::vector<server_address>& servers) {
 
 void link::resolved(std::vector<server_address> servers, const std::string& failure) {
     if (!owner_.wants_connection()) return;
+    const auto is_last = [this](const server_address& s) {
+        const host_port h{s.host, s.port};
+        return std::find(servers_.hosts.begin(), servers_.hosts.end(), h) == servers_.hosts.end();
+    };
+    for (server_address& s : servers)
+        if (!servers_.last.empty() && is_last(s)) s.rank = server_address::last_rank;
+    unite_ranks(servers);
     if (!options_.security()) keep_first_names(servers);
     if (!failure.empty()) {
         last_failure_ = failure;
@@ -83,9 +123,11 @@ void link::resolved(std::vector<server_address> servers, const std::string& fail
     }
     // Every client starts with another server; the library's own shuffle would reseed random() (fact 2).
     std::shuffle(servers.begin(), servers.end(), jitter_engine());
+    std::stable_sort(servers.begin(), servers.end(), [](const auto& a, const auto& b) { return a.rank < b.rank; });
     std::vector<std::string> endpoints;
-    for (const server_address& s : servers) endpoints.push_back(to_string(s));
+    for (const server_address& s : servers) endpoints.push_back(to_string(s) + ' ' + std::to_string(s.rank));
     std::sort(endpoints.begin(), endpoints.end());
+    ranked_ = servers;
     if (!backend_) {
         if (!open(std::move(servers))) return owner_.drive();
     } else if (former_at_ >= former_stage::goodbye) {
@@ -93,9 +135,38 @@ void link::resolved(std::vector<server_address> servers, const std::string& fail
     } else if (endpoints != endpoints_) {  // a later look-up: only changes matter
         backend_->set_servers(servers);
     }
+    if (endpoints != endpoints_) look_for_nearer();
     endpoints_ = std::move(endpoints);
     pacing_.set_servers(endpoints_.size());
     owner_.drive();
+}
+
+void link::look_for_nearer() {
+    forget_nearer();
+    if (!connected() || options_.reads_only()) return;
+    std::vector<server_address> nearer = ranked_;
+    std::erase_if(nearer, [most = backend_->current_rank()](const server_address& s) { return s.rank >= most; });
+    const auto timeout = backend_->session_timeout(), asked = options_.looks_every();
+    const auto first = asked > asked.zero() ? asked : 6 * timeout;
+    const nearer_server::pace pace{first, first / 2, timeout / 2};
+    nearer_.look(owner_.keep_alive(), pace, std::move(nearer), [this, timeout](const server_address& up) {
+        nearer_up_ = up;
+        nearer_until_ = clock::now() + timeout;
+        owner_.drive();
+    });
+}
+
+void link::forget_nearer() noexcept {
+    nearer_.stop();
+    nearer_up_.reset();
+    nearer_until_ = time_point::max();
+}
+
+void link::move_to_nearer() {
+    const server_address to = *nearer_up_;
+    left_rank_ = backend_->current_rank();
+    nearer_.tried();
+    backend_->move_to(to);
 }
 
 bool link::open(std::vector<server_address> servers) {
@@ -129,6 +200,7 @@ bool link::open(std::vector<server_address> servers) {
 void link::changed(link_state s) {
     assert(backend_);
     state_ = s;
+    forget_nearer();
     if (s == link_state::connected) {
         pacing_.connected();
         of_use_ = false;
@@ -138,6 +210,7 @@ void link::changed(link_state s) {
         attempt_deadline_ = time_point::max();
         session_asked_for_ = false;
         last_failure_.clear();
+        look_for_nearer();
     } else if (s == link_state::disconnected) {
         last_failure_ = backend_->last_failure();
         connect_not_before_ = {};
@@ -148,10 +221,13 @@ void link::changed(link_state s) {
 }
 
 void link::connection_over() {
-    if (clock::now() - connected_at_ >= connection_pacing::longest)
+    if (clock::now() - connected_at_ >= connection_pacing::longest) {
         pacing_.reset();
-    else if (!of_use_)
+        backend_->begin_round();
+        if (backend_->current_rank() < left_rank_) nearer_.taken();
+    } else if (!of_use_) {
         pacing_.was_useless();
+    }
 }
 
 std::string link::why_not_connected() const {
@@ -203,6 +279,7 @@ void link::on_time(time_point now) {
         read_answer_to_goodbye();  // it may have come, and wait behind the timer
         former_at_ = former_stage::gone;
     }
+    if (nearer_until_ <= now) look_for_nearer();
     if (resolve_at_ <= now) {
         resolve_at_ = time_point::max();
         resolve();
@@ -276,7 +353,7 @@ void link::note_failure() {
 
 link::time_point link::due() const noexcept {
     const time_point attempt = connected() ? time_point::max() : attempt_deadline_;
-    return std::min({backend_deadline_, resolve_at_, attempt, former_deadline_});
+    return std::min({backend_deadline_, resolve_at_, nearer_until_, attempt, former_deadline_});
 }
 
 void link::rearm_goodbye() {
@@ -286,6 +363,7 @@ void link::rearm_goodbye() {
 }
 
 void link::retire() {
+    forget_nearer();
     socket_->close();
     backend_.reset();
     state_ = link_state::disconnected;

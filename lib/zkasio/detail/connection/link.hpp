@@ -4,6 +4,7 @@
 #include <zkasio/detail/connection/auth_list.hpp>
 #include <zkasio/detail/connection/connection_pacing.hpp>
 #include <zkasio/detail/connection/name_resolver.hpp>
+#include <zkasio/detail/connection/nearer_server.hpp>
 #include <zkasio/detail/connection/server_list.hpp>
 #include <zkasio/detail/connection/socket_watch.hpp>
 #include <zkasio/detail/seam/backend.hpp>
@@ -114,6 +115,12 @@ public:
     void await_goodbye() { backend_deadline_ = time_point::max(); }
     void rearm_goodbye();
 
+    /// A server that is nearer than the connected one has been up for a while, and was a moment ago: see
+    /// client_options::prefer(). Then one of the others is to be called.
+    bool nearer_is_up(time_point now) const noexcept { return nearer_up_ && now < nearer_until_; }
+    void move_to_nearer();
+    void look_for_nearer();
+
     /// Closes the backend, and with it the connection. The next resolve() opens another one.
     void retire();
 
@@ -138,6 +145,8 @@ private:
     };
 
     void resolved(std::vector<server_address> servers, const std::string& failure);
+    int rank_of(const server_address& s) const;
+    void forget_nearer() noexcept;
     bool open(std::vector<server_address> servers);
     void attempt_failed(time_point now, bool was_up);
     void note_failure();
@@ -153,8 +162,14 @@ private:
     const logger& log_;
     mutable std::mutex names_mutex_;  // for readers of servers_.text on other threads
     server_list servers_;
-    std::vector<std::string> endpoints_;  // of the servers, with their names, sorted
+    std::vector<std::string> endpoints_;  // of the servers, with names and ranks, sorted
     name_resolver resolver_;
+    std::uint64_t lists_ = 0;  // that were to be ranked
+    std::vector<server_address> ranked_;
+    nearer_server nearer_;
+    std::optional<server_address> nearer_up_;
+    time_point nearer_until_ = time_point::max();
+    int left_rank_ = 0;  // of the server that was left last for a nearer one
     std::shared_ptr<socket_watch> socket_;
     std::unique_ptr<detail::backend> backend_;
     link_state state_ = link_state::disconnected;

@@ -3,8 +3,12 @@
 #include <zkasio/error.hpp>
 #include <zkasio/path.hpp>
 
+#include <asio/ip/address.hpp>
+
 #include <algorithm>
 #include <charconv>
+#include <set>
+#include <system_error>
 
 namespace zkasio::detail {
 namespace {
@@ -90,6 +94,79 @@ server_list parse_server_list(std::string_view text, std::string_view operation)
         if (comma == std::string_view::npos) return result;
         rest.remove_prefix(comma + 1);
     }
+}
+
+namespace {
+
+// The host of "host:..." or "[host]:...", without brackets; `text` loses it.
+std::string_view take_host(std::string_view& text) {
+    const bool bracket = text.starts_with('[');
+    const std::size_t end = bracket ? text.find(']') : std::min(text.find_first_of(":|"), text.size());
+    if (end == text.npos) return {};
+    const std::string_view host = text.substr(bracket ? 1 : 0, end - (bracket ? 1 : 0));
+    text.remove_prefix(end + (bracket ? 1 : 0));
+    return host;
+}
+
+bool is_any_address(std::string_view host) {
+    std::error_code failed;
+    const asio::ip::address address = asio::ip::make_address(std::string(host), failed);
+    return host.empty() || (!failed && address.is_unspecified());
+}
+
+// The hosts of "<host>:<port>:<port>|<host>:<port>:<port>...:<role>".
+std::vector<std::string_view> hosts_of(std::string_view addresses) {
+    std::vector<std::string_view> hosts;
+    for (;;) {
+        hosts.push_back(take_host(addresses));
+        const std::size_t bar = addresses.find('|');
+        if (bar == addresses.npos) return hosts;
+        addresses.remove_prefix(bar + 1);
+    }
+}
+
+bool is_server(const std::string& text) {
+    if (text.size() > 300 || text.find_first_of(",;|/") != text.npos) return false;
+    try {
+        parse_one(text, "follow_ensemble");
+        return true;
+    } catch (const error&) {
+        return false;
+    }
+}
+
+// The servers of server.<id>=<host>:<port>:<port>[|<host>:<port>:<port>...][:<role>];[[<client host>]:]<client port>
+std::vector<std::string> servers_of_line(std::string_view line) {
+    const std::size_t equals = line.find('='), semicolon = line.find(';');
+    if (!line.starts_with("server.") || semicolon == line.npos || equals > semicolon) return {};
+    std::string_view of_clients = line.substr(semicolon + 1);
+    const std::string_view host = of_clients.find(':') == of_clients.npos ? std::string_view() : take_host(of_clients);
+    if (of_clients.starts_with(':')) of_clients.remove_prefix(1);
+    std::vector<std::string_view> hosts{host};
+    if (is_any_address(host)) hosts = hosts_of(line.substr(equals + 1, semicolon - equals - 1));
+    std::vector<std::string> servers;
+    for (const std::string_view h : hosts) {
+        const bool v6 = h.find(':') != h.npos;
+        servers.push_back((v6 ? "[" : "") + std::string(h) + (v6 ? "]:" : ":") + std::string(of_clients));
+    }
+    std::erase_if(servers, [](const std::string& s) { return s.ends_with(':') || !is_server(s); });
+    return servers;
+}
+
+}  // namespace
+
+std::string servers_of_config(std::string_view config) {
+    constexpr std::size_t most = 255;  // as many as there are ids
+    std::string all;
+    std::set<std::string> known;
+    while (!config.empty() && known.size() < most) {
+        std::string_view line = config.substr(0, config.find('\n'));
+        config.remove_prefix(std::min(line.size() + 1, config.size()));
+        if (line.ends_with('\r')) line.remove_suffix(1);
+        for (const std::string& server : servers_of_line(line))
+            if (known.insert(server).second) all += (all.empty() ? "" : ",") + server;
+    }
+    return all;
 }
 
 }  // namespace zkasio::detail

@@ -110,6 +110,8 @@ public:
     std::size_t waiting() const noexcept { return queue_.waiting(); }
     /// Hands waiting requests to the backend, as many as may be under way. Only while connected.
     void flush();
+    /// From now on, or no longer, flush() sends urgent requests only.
+    void hold_back(bool on) noexcept { held_back_ = on; }
     /// The socket has become writable.
     void writable();
     time_point last_sent() const noexcept { return last_sent_; }
@@ -333,6 +335,7 @@ private:
     fatal_request largest_lost_;        // on this connection
     fatal_request last_lost_;           // on the last one
     bool one_is_alone_ = false;           // see entry::alone
+    bool held_back_ = false;
     bool unsettled_ = false;  // the backend may have news after submit_at_once()
     time_point last_sent_{};
     node_feeds feeds_;

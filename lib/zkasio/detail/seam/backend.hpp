@@ -122,6 +122,15 @@ public:
     /// end with connection_loss.
     virtual void abort_connection() = 0;
 
+    /// Leaves the server that is connected: the next attempt goes to this one, which is nearer. Otherwise as
+    /// abort_connection().
+    virtual void move_to(const server_address&) { abort_connection(); }
+    /// Of the server that is connected.
+    virtual int current_rank() const { return 0; }
+    /// The connection has lasted: after it, the servers of the lowest rank are tried first. Otherwise a round through
+    /// the list goes on with each attempt.
+    virtual void begin_round() {}
+
     /// Replaces the list of servers. A connection to a server that is not in the new list is left.
     virtual void set_servers(const std::vector<server_address>& servers) = 0;
 

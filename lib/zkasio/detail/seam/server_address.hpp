@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 
 namespace zkasio::detail {
@@ -10,6 +11,10 @@ struct server_address {
     std::string host;     ///< as given, a name or an address; a certificate has to match it
     std::string address;  ///< numeric, without brackets
     std::uint16_t port = 2181;
+    int rank = 0;  ///< see client_options::prefer()
+
+    /// Of servers that are tried when no other can be reached.
+    static constexpr int last_rank = std::numeric_limits<int>::max();
 
     friend bool operator==(const server_address&, const server_address&) = default;
 };

@@ -133,10 +133,11 @@ void server_processes::choose_ports() {
             const std::uint16_t quorum = another(), election = another();
             member += address(i) + ":" + std::to_string(quorum) + ":" + std::to_string(election);
         }
-        if (several) members_.push_back(member);
         at(i).port = another();
         if (options_.has_tls()) at(i).secure_port = another();
-        connect_string_ += (i ? "," : "") + address(i) + ":" + std::to_string(at(i).port);
+        const std::string for_clients = address(i) + ":" + std::to_string(at(i).port);
+        if (several) members_.push_back(member + ';' + for_clients);
+        connect_string_ += (i ? "," : "") + for_clients;
     }
 }
 
