@@ -504,6 +504,23 @@ TEST_CASE("one watch: a read or a removal that was sent behind it took its place
     CHECK(f.take() == texts{"connected, one watch"});
 }
 
+TEST_CASE("one watch: one that was replaced, and that nobody wants any more, is removed and not set once more",
+          "[requests][feed]") {
+    bench b;
+    b.requests.feeds_connected();
+    outcome o;
+    const watch_ptr at_root = std::make_shared<watch_state>();
+    CHECK(b.wait_at("/r", at_root, o));
+    const bench::feed f = b.add();
+    const op_id asked = b.take_one<add_watch_request>().first;
+    b.requests.leave_watch(at_root);
+    b.turns();
+    b.take_one<remove_watch_request>();
+    b.requests.remove_feed(*f.state);
+    b.answer(asked);
+    b.take_one<remove_added_watch_request>();
+}
+
 TEST_CASE("one watch: where others read its node all the time, the feed does without it", "[requests][feed]") {
     bench b;
     b.requests.feeds_connected();

@@ -245,7 +245,8 @@ void request_table::one_watch_answered(const std::string& root, bool recursive, 
     one_watch_lost_ = 0;
     if (--w.unanswered > 0) return;  // the last one decides
     constexpr int enough = 10;  // others read the root with watches all the time
-    const bool is_replaced = !code && std::exchange(w.is_replaced, false);
+    // Wanted by nobody any more, it is only removed: whoever leaves does not wait for another one.
+    const bool is_replaced = !code && std::exchange(w.is_replaced, false) && needs_one_watch(root);
     if (!code && recursive) set_children_watch_again(root);
     if (is_replaced && ++w.asked_again < enough) return ask_for_one_watch(root);
     const bool stands = !code && !is_replaced;
