@@ -60,6 +60,7 @@ asio::awaitable<void> follow_ensemble(core_ptr c) {
     std::int64_t newest = 0;
     while (!c->sessions().is_final()) {
         const result<watched<node_data>> now = co_await as_result(on.config_and_watch());
+        if (c->is_closing()) co_return;
         if (!now) {
             const bool soon = now.error().code() == condition::retryable;
             if (!soon && told != now.error().what()) {
@@ -80,7 +81,7 @@ asio::awaitable<void> follow_ensemble(core_ptr c) {
             followed = servers;
         }
         newest = std::max(newest, now->value.stat.mzxid);
-        co_await as_result(now->changes.changed());
+        [[maybe_unused]] const auto over = co_await as_result(now->changes.changed());
     }
 }
 

@@ -123,7 +123,7 @@ void link::resolved(std::vector<server_address> servers, const std::string& fail
     }
     // Every client starts with another server; the library's own shuffle would reseed random() (fact 2).
     std::shuffle(servers.begin(), servers.end(), jitter_engine());
-    std::stable_sort(servers.begin(), servers.end(), [](const auto& a, const auto& b) { return a.rank < b.rank; });
+    std::sort(servers.begin(), servers.end(), [](const auto& a, const auto& b) { return a.rank < b.rank; });
     std::vector<std::string> endpoints;
     for (const server_address& s : servers) endpoints.push_back(to_string(s) + ' ' + std::to_string(s.rank));
     std::sort(endpoints.begin(), endpoints.end());
