@@ -109,7 +109,7 @@ public:
     void end_batch() override;
     void abort_connection() override;
     void move_to(const server_address& to) override;
-    void begin_round() override { round_.clear(); }
+    void begin_round() override;
     int current_rank() const override;
     void set_servers(const std::vector<server_address>& servers) override;
     void forget_watch(const std::string& path, watch_kind kind) override;

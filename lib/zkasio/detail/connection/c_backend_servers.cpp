@@ -163,6 +163,8 @@ void c_backend::move_to(const server_address& to) {
     report();
 }
 
+void c_backend::begin_round() { round_.clear(); }
+
 int c_backend::current_rank() const {
     const server_address* const server = server_at(endpoint_);
     return server ? server->rank : 0;
