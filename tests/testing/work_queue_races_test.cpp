@@ -331,6 +331,40 @@ TEST_CASE("work_queue: a claim that ends at any step of a listing is noticed") {
     }
 }
 
+// The first listing of a consumer has the items first, the later ones the claims.
+TEST_CASE("work_queue: a claim that ends at any step of a later listing is noticed") {
+    std::size_t steps = 1;
+    for (std::size_t at = 0; at < steps; ++at) {
+        INFO("ends before step " << at);
+        scene s;
+        const client other = s.ensemble.client(calm());
+        s.run([&]() -> asio::awaitable<void> {
+            const work_queue q(s.zk, "/q"), theirs(other, "/q");
+            co_await q.create();
+            co_await theirs.put("a");
+            delivery d = co_await theirs.receive();
+            const std::string claim = "/q/taken/" + d.name();
+            const auto take = [&]() -> asio::awaitable<void> { co_await q.take(); };
+            running takes(s.ensemble.get_executor(), take());
+            co_await sleep(1s);  // it has listed once
+            std::size_t step = 0;
+            s.ensemble.on_step([&](std::string_view) {
+                if (step++ == at) s.ensemble.remove(claim);
+            });
+            co_await theirs.put("b");
+            co_await theirs.try_take();
+            while (!takes.ended() && s.ensemble.exists(claim)) co_await sleep(1ms);
+            for (int i = 0; !takes.ended() && i < 5000; ++i) co_await sleep(1ms);
+            CHECK(takes.ended());
+            s.ensemble.on_step(nullptr);
+            steps = std::max(steps, at == 0 ? 24 : std::min<std::size_t>(step, 40));
+            takes.cancel();
+            co_await takes.end();
+            co_await other.close();
+        });
+    }
+}
+
 TEST_CASE("work_queue: a claim that was taken away is lost at the latest with done") {
     scene s;
     s.run([&]() -> asio::awaitable<void> {

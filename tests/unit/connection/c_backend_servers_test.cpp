@@ -78,9 +78,16 @@ TEST_CASE("c_backend: after each connection, the servers of the nearest rank are
     CHECK(next() == 5 - far);
     servers[5 - far].shake_hands();
     drive(*c.b, [&] { return c.seen.links.back() == link_state::connected; });
-    // After one that was, the near ones come first, and then the other far one before this one.
-    c.b->begin_round();
+    // After one that has lasted, a round begins: not with the far ones, whose turn it would be.
     servers[5 - far].hang_up();
+    drive(*c.b, [&] { return c.seen.links.back() == link_state::disconnected; });
+    CHECK(next() == 0);
+    fail(0);
+    CHECK(next() == 1);
+    servers[1].shake_hands();
+    drive(*c.b, [&] { return c.seen.links.back() == link_state::connected; });
+    c.b->begin_round();
+    servers[1].hang_up();
     drive(*c.b, [&] { return c.seen.links.back() == link_state::disconnected; });
     for (const std::size_t expected : {0U, 1U}) {
         CHECK(next() == expected);
