@@ -242,9 +242,7 @@ asio::awaitable<session_event> session_events::next() const { return next_event(
 asio::awaitable<void> client::add_auth(std::string scheme, bytes credential) const {
     return authenticate(core_, std::move(scheme), std::move(credential));
 }
-asio::awaitable<void> client::set_servers(std::string servers) const {
-    return use_servers(core_, std::move(servers));
-}
+asio::awaitable<void> client::set_servers(std::string servers) const { return use_servers(core_, std::move(servers)); }
 asio::awaitable<void> client::idle() const { return until_idle(core_); }
 asio::awaitable<close_result> client::close() const { return closed(core_); }
 asio::awaitable<session_credentials> client::hand_over() const { return handed_over(core_); }

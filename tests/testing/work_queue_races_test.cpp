@@ -301,33 +301,51 @@ TEST_CASE("work_queue: an item that is written after it was read ahead is read a
     });
 }
 
+namespace {
+
+// The claim of another client ends before the step `at` of a take(), or of what follows when that has listed once.
+// Returns how many steps there were.
+std::size_t end_a_claim_at(std::size_t at, bool is_later_listing) {
+    std::size_t step = 0;
+    scene s;
+    const client other = s.ensemble.client(calm());
+    s.run([&]() -> asio::awaitable<void> {
+        const work_queue q(s.zk, "/q"), theirs(other, "/q");
+        co_await q.create();
+        co_await theirs.put("a");
+        delivery d = co_await theirs.receive();
+        const std::string claim = "/q/taken/" + d.name();
+        const auto end_claim = [&](std::string_view) {
+            if (step++ == at) s.ensemble.remove(claim);
+        };
+        if (!is_later_listing) s.ensemble.on_step(end_claim);
+        const auto take = [&]() -> asio::awaitable<void> { co_await q.take(); };
+        running takes(s.ensemble.get_executor(), take());
+        if (is_later_listing) {
+            co_await sleep(1s);  // it has listed once
+            s.ensemble.on_step(end_claim);
+            co_await theirs.put("b");
+            co_await theirs.try_take();
+        }
+        while (!takes.ended() && s.ensemble.exists(claim)) co_await sleep(1ms);
+        for (int i = 0; !takes.ended() && i < 1000; ++i) co_await sleep(1ms);
+        CHECK(takes.ended());
+        s.ensemble.on_step(nullptr);
+        takes.cancel();
+        co_await takes.end();
+        co_await other.close();
+    });
+    return step;
+}
+
+}  // namespace
+
 TEST_CASE("work_queue: a claim that ends at any step of a listing is noticed") {
     std::size_t steps = 1;
     for (std::size_t at = 0; at < steps; ++at) {
         INFO("ends before step " << at);
-        scene s;
-        const client other = s.ensemble.client(calm());
-        s.run([&]() -> asio::awaitable<void> {
-            const work_queue q(s.zk, "/q"), theirs(other, "/q");
-            co_await q.create();
-            co_await theirs.put("a");
-            delivery d = co_await theirs.receive();
-            const std::string claim = "/q/taken/" + d.name();
-            std::size_t step = 0;
-            s.ensemble.on_step([&](std::string_view) {
-                if (step++ == at) s.ensemble.remove(claim);
-            });
-            const auto take = [&]() -> asio::awaitable<void> { co_await q.take(); };
-            running takes(s.ensemble.get_executor(), take());
-            while (!takes.ended() && s.ensemble.exists(claim)) co_await sleep(1ms);
-            for (int i = 0; !takes.ended() && i < 1000; ++i) co_await sleep(1ms);
-            CHECK(takes.ended());
-            s.ensemble.on_step(nullptr);
-            steps = std::max(steps, at == 0 ? 16 : std::min<std::size_t>(step, 30));
-            takes.cancel();
-            co_await takes.end();
-            co_await other.close();
-        });
+        const std::size_t step = end_a_claim_at(at, false);
+        steps = std::max(steps, at == 0 ? 16 : std::min<std::size_t>(step, 30));
     }
 }
 
@@ -336,32 +354,8 @@ TEST_CASE("work_queue: a claim that ends at any step of a later listing is notic
     std::size_t steps = 1;
     for (std::size_t at = 0; at < steps; ++at) {
         INFO("ends before step " << at);
-        scene s;
-        const client other = s.ensemble.client(calm());
-        s.run([&]() -> asio::awaitable<void> {
-            const work_queue q(s.zk, "/q"), theirs(other, "/q");
-            co_await q.create();
-            co_await theirs.put("a");
-            delivery d = co_await theirs.receive();
-            const std::string claim = "/q/taken/" + d.name();
-            const auto take = [&]() -> asio::awaitable<void> { co_await q.take(); };
-            running takes(s.ensemble.get_executor(), take());
-            co_await sleep(1s);  // it has listed once
-            std::size_t step = 0;
-            s.ensemble.on_step([&](std::string_view) {
-                if (step++ == at) s.ensemble.remove(claim);
-            });
-            co_await theirs.put("b");
-            co_await theirs.try_take();
-            while (!takes.ended() && s.ensemble.exists(claim)) co_await sleep(1ms);
-            for (int i = 0; !takes.ended() && i < 5000; ++i) co_await sleep(1ms);
-            CHECK(takes.ended());
-            s.ensemble.on_step(nullptr);
-            steps = std::max(steps, at == 0 ? 24 : std::min<std::size_t>(step, 40));
-            takes.cancel();
-            co_await takes.end();
-            co_await other.close();
-        });
+        const std::size_t step = end_a_claim_at(at, true);
+        steps = std::max(steps, at == 0 ? 24 : std::min<std::size_t>(step, 40));
     }
 }
 

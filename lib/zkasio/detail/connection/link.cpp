@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cassert>
 #include <exception>
-#include <limits>
 #include <map>
 #include <memory>
 #include <set>
@@ -46,9 +45,7 @@ void link::resolve() {
         asio::post(strand_, [this, alive = owner_.keep_alive(), n = ++lists_, servers = std::move(servers),
                              failure = std::move(failure)]() mutable {
             if (n != lists_ || !owner_.wants_connection()) return;
-            std::vector<int> ranks;
-            for (const server_address& s : servers) ranks.push_back(rank_of(s));
-            for (std::size_t i = 0; i < servers.size(); ++i) servers[i].rank = ranks[i];
+            for (server_address& s : servers) s.rank = rank_of(s);
             if (n == lists_) resolved(std::move(servers), failure);
         });
     });

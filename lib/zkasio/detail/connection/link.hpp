@@ -164,7 +164,7 @@ private:
     server_list servers_;
     std::vector<std::string> endpoints_;  // of the servers, with names and ranks, sorted
     name_resolver resolver_;
-    std::uint64_t lists_ = 0;  // that were to be ranked
+    std::uint64_t lists_ = 0;  // of servers that were to be ranked: only the newest counts
     std::vector<server_address> ranked_;
     nearer_server nearer_;
     std::optional<server_address> nearer_up_;

@@ -256,8 +256,7 @@ void request_table::flush() {
     bool submitted = false, full = false;
     if (batch) to.begin_batch();
     while (!full) {
-        const bool is_full =
-            issued_ >= window || issued_bytes_ >= window_bytes || one_is_alone_ || held_back_;
+        const bool is_full = issued_ >= window || issued_bytes_ >= window_bytes || one_is_alone_ || held_back_;
         const std::optional<op_id> id = queue_.next(is_full, now);
         if (!id) break;
         const auto it = entries_.find(*id);
