@@ -83,12 +83,15 @@ private:
     bool is_connected(int client) const { return s.client_number(client).state() == session_state::connected; }
     registry registry_of(int client) const { return {s.client_number(client), base}; }
 
-    // Another session removes an instance only if its process was said to be dead, and once each time.
+    // Another session removes an instance only if its process was said to be dead, and once each time. A process that
+    // was said to be dead, and is about to withdraw, may take the new node for its own, once: both have the same version.
     void committed(const sim_txn& txn) {
         for (const sim_change& c : txn.changes) {
             if (parent_path(c.path) != directory || c.what != sim_change::kind::removed) continue;
             const std::int64_t owner = c.node.stat.ephemeral_owner;
             if (owner == 0 || owner == txn.session || txn.session == 0) continue;
+            if (lost_.erase({c.path, txn.session}) != 0) continue;
+            lost_.emplace(c.path, owner);
             if (++removed_by_others_ > said_to_be_dead_) throw violation("an instance was removed by another process");
         }
     }
@@ -303,6 +306,7 @@ private:
     std::list<announced> announced_;
     std::list<follower> followers_;
     std::set<std::pair<int, std::string>> busy_;  // ids that are in use, by client
+    std::set<std::pair<std::string, std::int64_t>> lost_;  // paths, and the sessions whose nodes others have removed
     std::size_t working_ = 0, said_to_be_dead_ = 0, removed_by_others_ = 0;
     std::uint16_t port_ = 0;
 };

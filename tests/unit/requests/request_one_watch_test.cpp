@@ -525,18 +525,43 @@ TEST_CASE("one watch: where others read its node all the time, the feed does wit
     bench b;
     b.requests.feeds_connected();
     const bench::feed f = b.add();
+    std::vector<watch_ptr> waiting;
+    const auto all_leave = [&] {
+        for (const watch_ptr& w : waiting) b.requests.leave_watch(w);
+        b.turns();
+    };
     outcome o;
     int asked = 0;
     for (; f.state->up == false && asked < 100; ++asked) {
         const auto sent = b.take_sent();
         REQUIRE(std::holds_alternative<add_watch_request>(sent.front().second));
-        b.requests.submit(b.requests.next_id(), getting("/r", std::make_shared<watch_state>()), o.to());
+        waiting.push_back(std::make_shared<watch_state>());
+        b.requests.submit(b.requests.next_id(), getting("/r", waiting.back()), o.to());
         b.turns();
-        b.take_sent();
+        b.answer(b.take_sent().front().first);
         b.answer(sent.front().first);
     }
     CHECK(asked == 10);
     CHECK(f.take() == texts{"connected"});
+
+    SECTION("servers from 3.9 on may have it: it goes with the last one who waits there, by one request") {
+        b.requests.remove_feed(*f.state);
+        b.turns();
+        CHECK(b.take_sent().empty());
+        all_leave();
+        CHECK(b.take_one<remove_added_watch_request>().second.path == "/r");
+        CHECK(b.wait_at("/r", std::make_shared<watch_state>(), o));
+    }
+    SECTION("not if somebody else has come by the time it would be sent: then with him") {
+        b.requests.remove_feed(*f.state);
+        const watch_ptr later = std::make_shared<watch_state>();
+        b.requests.submit(b.requests.next_id(), getting("/r", later), o.to());
+        all_leave();
+        b.answer(b.take_one<get_request>().first);
+        b.requests.leave_watch(later);
+        b.turns();
+        b.take_one<remove_added_watch_request>();
+    }
 }
 
 TEST_CASE("one watch: a removal that waits to be sent is not, when it stands by then", "[requests][feed]") {

@@ -242,6 +242,7 @@ private:
         int unanswered = 0;             // requests for it
         bool is_replaced = false;       // while it was asked for, by a read or a removal that was sent since
         int asked_again = 0;
+        bool is_in_doubt = false;       // refused since others replace it all the time: the last one may stand (3.9)
         std::vector<feed_ptr> waiting;  // to be told of the connection
     };
     static send_queue::lane lane_of(const entry& e) noexcept;

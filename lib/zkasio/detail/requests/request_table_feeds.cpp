@@ -251,6 +251,7 @@ void request_table::one_watch_answered(const std::string& root, bool recursive, 
     if (is_replaced && ++w.asked_again < enough) return ask_for_one_watch(root);
     const bool stands = !code && !is_replaced;
     w.is = stands ? one_watch::stage::stands : one_watch::stage::refused;
+    w.is_in_doubt = is_replaced;
     w.is_recursive = recursive;
     if (stands && recursive) feeds_.become_recursive(root);
     if (code && recursive && !std::exchange(told_no_one_watch_, true))
@@ -277,9 +278,11 @@ bool request_table::needs_one_watch(const std::string& root) const {
 // As long as others wait for changes of the root itself, the watch stays for their sake.
 void request_table::leave_one_watch(const std::string& root) {
     const auto at = one_watches_.find(root);
-    if (at == one_watches_.end() || at->second.is != one_watch::stage::stands || needs_one_watch(root)) return;
-    if (owner_.is_closing() || !link_.connected()) return;
-    at->second.is = one_watch::stage::leaving;
+    if (at == one_watches_.end() || needs_one_watch(root) || owner_.is_closing() || !link_.connected()) return;
+    one_watch& w = at->second;
+    const bool stands = w.is == one_watch::stage::stands;
+    if (!std::exchange(w.is_in_doubt, false) && !stands) return;
+    if (stands) w.is = one_watch::stage::leaving;
     command c(remove_added_watch_request{root});
     c.connection = feeds_.connection();
     submit(std::move(c), [](reply&&) {});
@@ -289,9 +292,14 @@ void request_table::leave_one_watch(const std::string& root) {
 bool request_table::confirm_leaving(const std::string& root) {
     const auto at = one_watches_.find(root);
     if (at == one_watches_.end()) return !needs_one_watch(root);  // a busy server has refused to remove it
-    if (at->second.is != one_watch::stage::leaving) return false;
-    if (!needs_one_watch(root) && at->second.unanswered == 0) return true;
-    at->second.is = one_watch::stage::stands;
+    one_watch& w = at->second;
+    const bool is_leaving = w.is == one_watch::stage::leaving;
+    if (!is_leaving && w.is != one_watch::stage::refused) return false;
+    if (!needs_one_watch(root) && w.unanswered == 0) return true;
+    if (is_leaving)
+        w.is = one_watch::stage::stands;
+    else
+        w.is_in_doubt = true;
     return false;
 }
 

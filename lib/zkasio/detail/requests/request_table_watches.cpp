@@ -37,12 +37,13 @@ void request_table::send_watch_removal(const std::string& path, watch_kind kind)
         watches_.removed(path, kind, true);
         return;
     }
-    // The watch was a feed's, and has gone with the connection; or a recursive one is there, which the removal would
-    // take along, or the other way round.
+    // The watch was a feed's, and has gone with the connection; or a recursive one is there, or may be, which the
+    // removal would take along, or the other way round.
     const auto one = one_watches_.find(path);
     const bool beside_recursive = one != one_watches_.end() && one->second.asks_recursive;
     const bool is_apart = kind == watch_kind::children && beside_recursive && needs_one_watch(path);
-    if (!link_.connected() || (has_one_watch(path) && !is_apart)) {
+    const bool goes_along = has_one_watch(path) || (one != one_watches_.end() && one->second.is_in_doubt);
+    if (!link_.connected() || (goes_along && !is_apart)) {
         forget_watch(path, kind);
         watches_.removed(path, kind, true);
         return leave_one_watch(path);

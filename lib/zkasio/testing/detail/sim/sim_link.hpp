@@ -4,6 +4,7 @@
 
 #include <deque>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -134,6 +135,8 @@ private:
     detail::reply read_own(const detail::request& r);
     std::set<std::string> added_paths() const;
     bool is_added(detail::watch_kind kind, const std::string& path, detail::node_event e) const;
+    const sim_tree& view();
+    sim_tree tree_at(std::int64_t number) const;
     void fire(const sim_change& c);
     void fire(detail::node_event e, const std::string& path, std::int64_t czxid,
               std::initializer_list<detail::watch_kind> kinds, const acl& entries);
@@ -170,7 +173,7 @@ private:
     std::set<watch_key> armed_;
     std::map<watch_key, bool> added_;  // of data and of children, as a server has them; true: recursive
     identities who_;
-    sim_tree view_;           // the tree that this server has
+    std::optional<sim_tree> view_;  // the tree that this server has; none: the leader's, of which thousands need no copy
     std::int64_t known_ = 0;  // how many transactions of the ensemble's log this server has
     std::int64_t connected_at_ = 0;  // known_ when the connection began
 };

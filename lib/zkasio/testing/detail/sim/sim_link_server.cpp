@@ -108,7 +108,7 @@ void sim_link::connect() {
         attached_ = true;
         who_.assign(1, acl_id("ip", "127.0.0.1"));
         server_session_ = read_only_session;
-        view_ = sim_tree();
+        view_.reset();
         known_ = 0;
         catch_up(ensemble_.read_only_known_.at(client_));
         send(up{server_session_});
@@ -135,7 +135,7 @@ void sim_link::connect() {
     }
     const std::int64_t from = ensemble_.first_known(renewed, last_seen_);
     if (known_ > from) {
-        view_ = sim_tree();
+        view_.reset();
         known_ = 0;
     }
     catch_up(from);
@@ -165,11 +165,26 @@ bool sim_link::authenticate(const add_auth_request& a) {
     return false;
 }
 
+// What is in the ensemble's log up to there.
+sim_tree sim_link::tree_at(std::int64_t number) const {
+    sim_tree tree;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(number); ++i)
+        for (const sim_change& c : ensemble_.log_[i].changes) tree.apply(c, ensemble_.log_[i].zxid);
+    return tree;
+}
+
+const sim_tree& sim_link::view() {
+    if (!view_ && known_ < ensemble_.last_zxid()) view_.emplace(tree_at(known_));
+    return view_ ? *view_ : ensemble_.tree_;
+}
+
 void sim_link::catch_up(std::int64_t until) {
+    if (known_ >= until) return;
+    if (!view_ && (ensemble_.lagging || until < ensemble_.last_zxid())) view_.emplace(tree_at(known_));
     while (known_ < until) {
         const sim_txn& txn = ensemble_.log_[static_cast<std::size_t>(known_++)];
         for (const sim_change& c : txn.changes) {
-            view_.apply(c, txn.zxid);
+            if (view_) view_->apply(c, txn.zxid);
             fire(c);
         }
     }
@@ -255,7 +270,7 @@ void sim_link::fire(const sim_change& c) {
             fire(node_event::removed, c.path, czxid, {watch_kind::data, watch_kind::children}, of_node);
             break;
     }
-    const sim_node* above = view_.find(parent);
+    const sim_node* above = (view_ ? *view_ : ensemble_.tree_).find(parent);
     fire(node_event::children_changed, parent, 0, {watch_kind::children}, above ? above->acl : acl());
 }
 
@@ -312,12 +327,12 @@ reply sim_link::read_own(const request& r) {
             result.acl.emplace_back(permission::none, acl_id(who.scheme(), std::move(id)));
         }
     } else if (std::holds_alternative<ephemerals_request>(r)) {
-        result.children = view_.ephemerals_of(server_session_);
+        result.children = view().ephemerals_of(server_session_);
         std::erase_if(result.children, [&](const std::string& one) { return !one.starts_with(path); });
     } else if (std::holds_alternative<count_below_request>(r)) {
         result.code = read(get_request{path}).code;
         const std::string below = path == "/" ? path : path + '/';
-        for (const auto& [other, of] : view_.nodes())
+        for (const auto& [other, of] : view().nodes())
             if (!result.code && other != path && other.starts_with(below)) ++result.stat.num_children;
     } else if (const auto* a = std::get_if<add_watch_request>(&r)) {
         for (const watch_kind kind : {watch_kind::data, watch_kind::children}) {
@@ -380,7 +395,7 @@ bool sim_link::is_refused(const request& r, reply& result) const {
 reply sim_link::read(const request& r) {
     reply result;
     const std::string path = path_in(r);
-    const sim_node* node = view_.find(path);
+    const sim_node* node = view().find(path);
     if (!node)
         result.code = zk_errc::no_node;
     else if (!permits(node->acl, needed_to_read(r), who_))
@@ -399,7 +414,7 @@ reply sim_link::read(const request& r) {
         if (ensemble_.one_watch_at_a_path) added_.erase({path, kind});
     };
     if (const auto* c = std::get_if<children_request>(&r)) {
-        result.children = view_.children_as_listed(path);
+        result.children = view().children_as_listed(path);
         if (c->watch && node) arm(watch_kind::children);
     } else if (const auto* g = std::get_if<get_request>(&r)) {
         if (g->watch && node) arm(watch_kind::data);
