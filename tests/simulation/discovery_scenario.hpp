@@ -92,6 +92,7 @@ private:
             if (owner == 0 || owner == txn.session || txn.session == 0) continue;
             if (lost_.erase({c.path, txn.session}) != 0) continue;
             lost_.emplace(c.path, owner);
+            taken_.insert(c.path);
             if (++removed_by_others_ > said_to_be_dead_) throw violation("an instance was removed by another process");
         }
     }
@@ -247,8 +248,9 @@ private:
         if (a.stands.state() != persistent_node_state::standing) throw violation(words_of(a.is) + " does not stand");
         const instances now = instances_in_tree();
         const bool is_there = std::any_of(now.begin(), now.end(), [&](const auto& one) { return one.second == a.is; });
-        // After an operator's deletion another client's instance may have the name, with a first version, too.
-        const bool may_be_other = a.may_be_other || faults_.operator_deletes;
+        // When an operator, or who said that its process was dead, has removed a node, another client's instance may have
+        // the name, with a first version, too: then it gets what is written into the former.
+        const bool may_be_other = a.may_be_other || faults_.operator_deletes || taken_.contains(a.stands.path());
         if (!is_there && !may_be_other) throw violation(words_of(a.is) + " is announced, and not there");
     }
 
@@ -307,6 +309,7 @@ private:
     std::list<follower> followers_;
     std::set<std::pair<int, std::string>> busy_;  // ids that are in use, by client
     std::set<std::pair<std::string, std::int64_t>> lost_;  // paths, and the sessions whose nodes others have removed
+    std::set<std::string> taken_;                          // these paths
     std::size_t working_ = 0, said_to_be_dead_ = 0, removed_by_others_ = 0;
     std::uint16_t port_ = 0;
 };
