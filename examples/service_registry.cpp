@@ -15,6 +15,7 @@
 #include <iostream>
 #include <map>
 #include <string>
+#include <vector>
 
 using namespace std::chrono_literals;
 
@@ -50,6 +51,26 @@ asio::awaitable<std::map<std::string, int>> use(const zkasio::provider& orders, 
 }
 // [/pick]
 
+// [resolver]
+// For a balancer with a policy of its own, as gRPC's: all addresses, at first and after each change.
+class resolver {
+public:
+    explicit resolver(const zkasio::provider& of) : of_(of) {}
+
+    asio::awaitable<std::vector<std::string>> next() {
+        known_ = co_await of_.changed(known_);
+        std::vector<std::string> addresses;
+        for (const zkasio::service_instance& is : known_.instances())
+            if (is.enabled()) addresses.push_back(is.address() + ':' + std::to_string(is.port().value_or(0)));
+        co_return addresses;
+    }
+
+private:
+    const zkasio::provider& of_;
+    zkasio::service_view known_;
+};
+// [/resolver]
+
 void print(const char* when, const std::map<std::string, int>& answered) {
     std::cout << when << ":";
     for (const auto& [id, n] : answered) std::cout << ' ' << id << "=" << n;
@@ -68,6 +89,9 @@ asio::awaitable<void> example(zkasio::client zk) {
     const zkasio::announcement a = co_await serve(zk, "a", 8001);
     zkasio::announcement b = co_await serve(zk, "b", 8002);
     co_await until_known(orders, 2);
+    resolver addresses(orders);
+    const std::vector<std::string> first = co_await addresses.next();
+    expect(first == std::vector<std::string>{"127.0.0.1:8001", "127.0.0.1:8002"}, "both addresses");
     const zkasio::picked one = co_await orders.pick();
     expect(zkasio::uri_of(*one).starts_with("http://127.0.0.1:800"), "its address");
     auto answered = co_await use(orders, 20, false);
@@ -84,6 +108,8 @@ asio::awaitable<void> example(zkasio::client zk) {
 
     co_await a.withdraw();
     co_await until_known(orders, 1);
+    const std::vector<std::string> last = co_await addresses.next();
+    expect(last == std::vector<std::string>{"127.0.0.1:8002"}, "the newest addresses");
     answered = co_await use(orders, 10, true);
     print("a has gone", answered);
     expect(answered["b"] == 10, "all of them");

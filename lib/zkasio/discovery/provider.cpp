@@ -136,19 +136,23 @@ provider_options& provider_options::eject_after(std::uint16_t failures, any_dura
 
 provider::provider(const client& zk, const std::string& base, const std::string& name,
                    const provider_options& options)
+    : provider(zk, base, name, instance_format(), options) {}
+
+provider::provider(const registry& in, const std::string& name, const provider_options& options)
+    : provider(in.zk_, in.base_, name, in.options_.format(), options) {}
+
+provider::provider(const client& zk, const std::string& base, const std::string& name, const instance_format& format,
+                   const provider_options& options)
     : path_(service_path(base, name)) {
     if (options.strategy().how() == pick_strategy::kind::weighted && !options.strategy().weight())
         throw error(errc::invalid_argument, "provider", path_, "the weight function is empty");
-    state_ = std::make_shared<provider_state>(zk, path_, options);
+    state_ = std::make_shared<provider_state>(zk, path_, format, options);
     try {
         work_ = std::make_unique<provider_work>(zk, path_, state_);
     } catch (const error&) {
         rethrow_as("provider", path_);
     }
 }
-
-provider::provider(const registry& in, const std::string& name, const provider_options& options)
-    : provider(in.zk_, in.base_, name, options) {}
 
 provider::provider(provider&& other) noexcept = default;
 

@@ -131,7 +131,7 @@ public:
     /// errc::invalid_argument for a weighted strategy without a weight.
     provider(const client& zk, const std::string& base, const std::string& name,
              const provider_options& options = provider_options());
-    /// Of a service of this registry.
+    /// Of a service of this registry, in its registry_options::format().
     provider(const registry& in, const std::string& name, const provider_options& options = provider_options());
     provider(provider&& other) noexcept;
     provider& operator=(provider&& other) noexcept;
@@ -174,6 +174,9 @@ public:
     const std::string& path() const noexcept { return path_; }
 
 private:
+    provider(const client& zk, const std::string& base, const std::string& name, const instance_format& format,
+             const provider_options& options);
+
     std::string path_;
     std::shared_ptr<discovery_detail::provider_state> state_;
     std::unique_ptr<discovery_detail::provider_work> work_;  // null if state_ is null

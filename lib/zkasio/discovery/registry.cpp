@@ -34,10 +34,12 @@ error no_announcement(const char* what) {
 struct announcement::parts {
     persistent_node node;
     service_instance announced;
+    instance_format format;
 };
 
-announcement::announcement(persistent_node node, std::string path, service_instance announced)
-    : is_(std::make_shared<const parts>(parts{std::move(node), std::move(announced)})), path_(std::move(path)) {}
+announcement::announcement(persistent_node node, std::string path, service_instance announced, instance_format format)
+    : is_(std::make_shared<const parts>(parts{std::move(node), std::move(announced), std::move(format)})),
+      path_(std::move(path)) {}
 
 asio::awaitable<void> announcement::update(service_instance is) const {
     std::string data;
@@ -46,9 +48,9 @@ asio::awaitable<void> announcement::update(service_instance is) const {
         const service_instance& first = is_->announced;
         if (is.name() != first.name() || is.id() != first.id() || is.type() != first.type())
             throw error(errc::invalid_argument, "update", path_, "this is another instance than the one announced");
-        data = is.to_json();
+        data = is_->format.write(is);
     } catch (...) {
-        return refused_announcement(std::current_exception());
+        return errors_as("update", path_, refused_announcement(std::current_exception()));
     }
     return errors_as("update", path_, is_->node.set_data(std::move(data)));
 }
@@ -65,8 +67,8 @@ persistent_node_state announcement::state() const noexcept {
 }
 
 struct discovery_detail::make_announcement {
-    static announcement of(persistent_node node, std::string path, service_instance is) {
-        return announcement(std::move(node), std::move(path), std::move(is));
+    static announcement of(persistent_node node, std::string path, service_instance is, instance_format format) {
+        return announcement(std::move(node), std::move(path), std::move(is), std::move(format));
     }
 };
 
@@ -121,11 +123,11 @@ asio::awaitable<announcement> announced(client zk, std::string base, registry_op
     std::string wanted = service_path(service_path(require_valid(std::move(base)), is.name()), is.id());
     persistent_node_options how;
     how.mode(mode_of(is.type())).acl(options.acl());
-    std::string text = is.to_json();
+    std::string text = options.format().write(is);
     if (before == predecessor::is_dead) co_await remove_dead(zk, wanted);
     persistent_node node(std::move(zk), std::move(wanted), std::move(text), how);
     std::string path = co_await node.created();
-    co_return make_announcement::of(std::move(node), std::move(path), std::move(is));
+    co_return make_announcement::of(std::move(node), std::move(path), std::move(is), options.format());
 }
 
 asio::awaitable<std::vector<std::string>> sorted_children(client zk, std::string path) {
@@ -155,10 +157,10 @@ void add(roster& all, const std::string& node, const pending_data& answered) {
     all.set(node, state);
 }
 
-asio::awaitable<service_view> listed(client zk, std::string base, std::string name) {
+asio::awaitable<service_view> listed(client zk, std::string base, instance_format format, std::string name) {
     const std::string path = service_path(require_valid(std::move(base)), name);
     const std::vector<std::string> nodes = co_await sorted_children(zk, path);
-    roster all(nullptr, nullptr, ejection_policy());
+    roster all(nullptr, nullptr, ejection_policy(), std::move(format), name);
     std::vector<std::string> paths;
     for (const std::string& node : nodes) paths.push_back(join_path(path, node));
     const std::vector<pending_data> asked = toolbox(zk).start_gets(std::move(paths));
@@ -172,12 +174,13 @@ asio::awaitable<service_view> listed(client zk, std::string base, std::string na
     co_return make_service_view::of(std::move(what));
 }
 
-asio::awaitable<std::optional<service_instance>> found(client zk, std::string base, std::string name, std::string id) {
+asio::awaitable<std::optional<service_instance>> found(client zk, std::string base, instance_format format,
+                                                       std::string name, std::string id) {
     const std::string path = service_path(service_path(require_valid(std::move(base)), name), id);
     const std::optional<node_data> node = co_await if_exists(zk.get(path));
     std::optional<service_instance> is;
     try {
-        if (node) is = service_instance::from_json(node->data);
+        if (node) is = format.read({name, id, node->data});
     } catch (const error&) {
         rethrow_as("instance", path);
     }
@@ -199,10 +202,10 @@ asio::awaitable<std::vector<std::string>> registry::names() const {
     return errors_as("names", base_, service_names(zk_, base_));
 }
 asio::awaitable<service_view> registry::instances(std::string name) const {
-    return errors_as("instances", base_, listed(zk_, base_, std::move(name)));
+    return errors_as("instances", base_, listed(zk_, base_, options_.format(), std::move(name)));
 }
 asio::awaitable<std::optional<service_instance>> registry::instance(std::string name, std::string id) const {
-    return errors_as("instance", base_, found(zk_, base_, std::move(name), std::move(id)));
+    return errors_as("instance", base_, found(zk_, base_, options_.format(), std::move(name), std::move(id)));
 }
 
 }  // namespace zkasio

@@ -3,6 +3,7 @@
 #include <zkasio/acl.hpp>
 #include <zkasio/asio_version.hpp>
 #include <zkasio/client.hpp>
+#include <zkasio/discovery/instance_format.hpp>
 #include <zkasio/discovery/service_instance.hpp>
 #include <zkasio/export.hpp>
 #include <zkasio/membership/persistent_node.hpp>
@@ -23,10 +24,15 @@ public:
     /// The ACL of the nodes of instances, and of the nodes that are created above them (client_options::default_acl()).
     registry_options& acl(zkasio::acl a) { acl_ = std::move(a); return *this; }
 
+    /// How instances are written and read (as Curator does).
+    registry_options& format(instance_format f) { format_ = std::move(f); return *this; }
+
     const zkasio::acl& acl() const noexcept { return acl_; }
+    const instance_format& format() const noexcept { return format_; }
 
 private:
     zkasio::acl acl_ = default_acl();
+    instance_format format_;
 };
 
 namespace discovery_detail {
@@ -47,8 +53,8 @@ public:
 
     /// Announces another state of the instance: another address, another payload, that it is not enabled().
     /// *Completes when* a server has confirmed the new state. If there is no node, one is created with the new state.
-    /// *Fails with* errc::invalid_argument if the name, id or type differs from the announced one, and as
-    /// service_instance::to_json(); otherwise as persistent_node::set_data().
+    /// *Fails with* errc::invalid_argument if the name, id or type differs from the announced one; with what the format
+    /// fails with, as service_instance::to_json(); otherwise as persistent_node::set_data().
     /// *Cancellation* ends only the wait.
     asio::awaitable<void> update(service_instance is) const;
 
@@ -67,7 +73,7 @@ public:
 
 private:
     friend struct discovery_detail::make_announcement;
-    announcement(persistent_node node, std::string path, service_instance announced);
+    announcement(persistent_node node, std::string path, service_instance announced, instance_format format);
 
     struct parts;
     std::shared_ptr<const parts> is_;  // null: nothing is announced
@@ -83,7 +89,7 @@ enum class predecessor {
 
 /// A registry of services: processes announce the services that they offer, and clients look them up. Corresponds to
 /// Curator's ServiceDiscovery, with the same nodes, `<base>/<name>/<id>`, and the same JSON in them. For continuous use
-/// of a service, use a provider.
+/// of a service, use a provider. Nodes of other programs, with other data: registry_options::format().
 ///
 /// A handle: copies refer to the same registry. The awaitables that the members return own all they need. A moved-from
 /// registry refuses everything with errc::invalid_argument.
@@ -98,8 +104,8 @@ public:
     /// of its predecessor has ended, unless predecessor::is_dead is given. announce() also waits if an ephemeral node
     /// exists and the type wants none, or the other way round. A service_type::fixed or permanent instance takes over a
     /// node that already exists, and writes its data into that node.
-    /// *Fails with* errc::invalid_path for a name or an id that is not a valid node name; as
-    /// service_instance::to_json(); as persistent_node::created().
+    /// *Fails with* errc::invalid_path for a name or an id that is not a valid node name; with what the format fails
+    /// with, as service_instance::to_json(); as persistent_node::created().
     /// *Cancellation* leaves no node behind; the removal goes on in the background.
     asio::awaitable<announcement> announce(service_instance is, predecessor before = predecessor::may_live) const;
 
@@ -114,8 +120,8 @@ public:
     asio::awaitable<service_view> instances(std::string name) const;
 
     /// One instance of a service, as a server knows it; nothing if there is none.
-    /// *Fails with* errc::invalid_path; as service_instance::from_json() for a node that is no instance; and what
-    /// operations fail with.
+    /// *Fails with* errc::invalid_path; with what the format fails with for a node that is no instance, as
+    /// service_instance::from_json(); and what operations fail with.
     /// @param id of the instance. For service_type::dynamic_sequential, the name of its node.
     asio::awaitable<std::optional<service_instance>> instance(std::string name, std::string id) const;
 

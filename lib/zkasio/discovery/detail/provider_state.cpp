@@ -43,11 +43,12 @@ const provider_state::ptr& require_valid(const provider_state::ptr& state) {
 
 }  // namespace
 
-provider_state::provider_state(const client& zk, std::string path, const provider_options& options)
+provider_state::provider_state(const client& zk, std::string path, const instance_format& format,
+                               const provider_options& options)
     : events_(zk),
       path_(std::move(path)),
       picker_(options.strategy().how(), policy_of(options), random_seed()),
-      roster_(options.strategy().weight(), options.filter(), policy_of(options)),
+      roster_(options.strategy().weight(), options.filter(), policy_of(options), format, std::string(node_name(path_))),
       pool_(std::make_unique<const pick_pool>()),
       change_(zk, mutex_) {}
 

@@ -28,7 +28,7 @@ void roster::set(const std::string& node, const node_state& state) {
         pickable_.erase(node);
 }
 
-// The filter and the weight are a user's: an exception makes only this instance unreadable.
+// The format, the filter and the weight may be a user's: an exception makes only this instance unreadable.
 roster::reading roster::read(const std::string& node, const node_state& state, const record& of) const {
     reading now;
     if (!state.readable) {
@@ -36,7 +36,7 @@ roster::reading roster::read(const std::string& node, const node_state& state, c
         return now;
     }
     try {
-        service_instance instance = service_instance::from_json(state.data);
+        service_instance instance = format_.read({service_, node, state.data});
         const bool pickable = instance.enabled() && (!filter_ || filter_(instance));
         const double weight = weight_ ? weight_(instance) : 1;
         now.is = std::make_shared<const member>(node, std::move(instance), weight, of.counted);
@@ -44,7 +44,7 @@ roster::reading roster::read(const std::string& node, const node_state& state, c
     } catch (const std::exception& e) {
         now.why = e.what();
     } catch (...) {
-        now.why = "the filter or the weight function has thrown something";
+        now.why = "the format, the filter or the weight function has thrown something";
     }
     return now;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <zkasio/discovery/detail/member_list.hpp>
+#include <zkasio/discovery/instance_format.hpp>
 #include <zkasio/discovery/service_instance.hpp>
 
 #include <cstdint>
@@ -40,14 +41,19 @@ struct node_state {
 ///     change. For any other node the counts begin at 0.
 ///   - R2: a node whose data are no instance is listed as unreadable, with the reason, and is not picked. Its
 ///     incarnation is kept, because the data may be repaired.
-///   - R3: one state of one node is evaluated only once: the JSON, and the user's filter and weight.
+///   - R3: one state of one node is evaluated only once: the data, and the user's filter and weight.
 class roster {
 public:
     using weight_function = std::function<double(const service_instance&)>;
     using filter_function = std::function<bool(const service_instance&)>;
 
-    roster(weight_function weight, filter_function filter, ejection_policy policy)
-        : weight_(std::move(weight)), filter_(std::move(filter)), policy_(policy) {}
+    roster(weight_function weight, filter_function filter, ejection_policy policy, instance_format format = {},
+           std::string service = {})
+        : weight_(std::move(weight)),
+          filter_(std::move(filter)),
+          policy_(policy),
+          format_(std::move(format)),
+          service_(std::move(service)) {}
 
     void set(const std::string& node, const node_state& state);
     void erase(const std::string& node);
@@ -79,6 +85,8 @@ private:
     weight_function weight_;
     filter_function filter_;
     ejection_policy policy_;
+    instance_format format_;
+    std::string service_;
     std::map<std::string, record> records_;
     // Derived from `records_`, and updated with each change of `records_`:
     member_list readable_, pickable_;
