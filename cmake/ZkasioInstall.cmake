@@ -21,7 +21,7 @@ configure_package_config_file(cmake/zkasio-config.cmake.in zkasio-config.cmake
     INSTALL_DESTINATION ${zkasio_package_dir})
 write_basic_package_version_file(zkasio-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/zkasio-config.cmake ${CMAKE_CURRENT_BINARY_DIR}/zkasio-config-version.cmake
-    cmake/FindZkasioAsio.cmake cmake/FindZkasioZooKeeper.cmake
+    cmake/FindZkasioAsio.cmake cmake/FindZkasioGssapi.cmake cmake/FindZkasioZooKeeper.cmake
     DESTINATION ${zkasio_package_dir} COMPONENT zkasio-dev)
 
 # What is optional has targets files of its own, for find_package(zkasio) needs none of their libraries.
@@ -34,6 +34,9 @@ if(ZKASIO_PROMETHEUS)
 endif()
 if(ZKASIO_TESTING)
     zkasio_install(zkasio_testing zkasio-testing-targets zkasio-testing zkasio-testing-dev)
+endif()
+if(ZKASIO_KERBEROS)
+    zkasio_install(zkasio_kerberos zkasio-kerberos-targets zkasio-kerberos zkasio-kerberos-dev)
 endif()
 if(ZKASIO_SASL)
     zkasio_install(zkasio_sasl zkasio-sasl-targets zkasio-sasl zkasio-sasl-dev)
@@ -98,6 +101,9 @@ if(ZKASIO_PROMETHEUS)
 endif()
 if(ZKASIO_TESTING)
     zkasio_pc(testing zkasio-testing-dev "For tests of programs that use zkasio")
+endif()
+if(ZKASIO_KERBEROS)
+    zkasio_pc(kerberos zkasio-kerberos-dev "Kerberos for zkasio's clients" krb5-gssapi)
 endif()
 if(ZKASIO_SASL)
     zkasio_pc(sasl zkasio-sasl-dev "SASL's DIGEST-MD5 for zkasio's clients" libcrypto)
