@@ -1,5 +1,6 @@
 // Clients whose mechanism is the test's, with servers in the test's own event loop.
 
+#include "support/fork_child.hpp"
 #include "support/jute_writer.hpp"
 #include "support/opcode.hpp"
 #include "support/test_client.hpp"
@@ -10,18 +11,24 @@
 #include <zkasio/sasl_mechanism.hpp>
 #include <zkasio/session.hpp>
 
+#include <asio/co_spawn.hpp>
+#include <asio/io_context.hpp>
 #include <asio/steady_timer.hpp>
 #include <asio/this_coro.hpp>
 #include <asio/thread_pool.hpp>
 #include <asio/use_awaitable.hpp>
 
+#include <sys/wait.h>
+
 #include <chrono>
+#include <exception>
 #include <functional>
 #include <future>
 #include <memory>
-#include <set>
+#include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 using namespace zkasio;
@@ -324,4 +331,88 @@ TEST_CASE("sasl: an event loop is destroyed while a step blocks a thread of the 
     }
     go.set_value();
     pool.join();
+}
+
+TEST_CASE("sasl: a nearer server is asked without a login, and moved to with one") {
+    test_loop loop;
+    demanding_server near(loop.executor()), far(loop.executor());
+    near.refuses = true;
+    const auto mechanism = std::make_shared<one_token>();
+    const std::string near_port = near.wire.address(), far_port = far.wire.address();
+    // The name of a server tells its rank: both are on the loopback.
+    const std::string servers = "localhost" + near_port.substr(near_port.find(':')) + "," + far_port;
+    const auto rank = [](std::string_view name, std::string_view) { return name == "localhost" ? 0 : 1; };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await code_of(zk.get("/a"));
+        CHECK(far.logged_in);
+        near.refuses = false;
+        auto moved = [&]() -> asio::awaitable<bool> {
+            co_await code_of(zk.get("/a"));
+            co_return near.logged_in;
+        };
+        co_await eventually(moved);
+        CHECK(near.wire.visits >= 2);
+        CHECK(near.wire.count(sasl_opcode) >= 2);
+    };
+    client_options o = with_sasl(servers, mechanism).prefer(rank, 50ms).connection_timeout(paced(20s));
+    run_sasl(loop, {&near, &far}, std::move(o), body);
+}
+
+TEST_CASE("sasl: a client that only reads logs in at a server without a quorum") {
+    test_loop loop;
+    demanding_server server(loop.executor());
+    const auto greet = server.wire.greet;
+    server.wire.greet = [&, greet](const wire_server::handshake& h) {
+        auto s = greet(h);
+        s->is_read_only = true;
+        return s;
+    };
+    const auto mechanism = std::make_shared<one_token>();
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const std::error_code code = co_await code_of(zk.get("/a"));
+        CHECK(code == zk_errc::no_node);
+        CHECK(server.wire.types.front() == sasl_opcode);
+    };
+    run_sasl(loop, {&server}, with_sasl(server.wire.address(), mechanism).read_only(), body);
+}
+
+TEST_CASE("sasl: a child process that is forked during a login leaves it to its parent") {
+    asio::io_context io, servers;  // the child runs no server
+    demanding_server server(servers.get_executor());
+    const auto mechanism = std::make_shared<one_token>();
+    bool may_go_on = false;
+    mechanism->before = [&]() -> asio::awaitable<void> {
+        while (!may_go_on) co_await pause_for(5ms);
+    };
+    const auto turn_until = [&](auto reached) {
+        const auto give_up = std::chrono::steady_clock::now() + paced(20s);
+        while (!reached() && std::chrono::steady_clock::now() < give_up) {
+            io.restart();
+            io.run_one_for(5ms);
+            servers.restart();
+            servers.poll();
+        }
+        CHECK(reached());
+    };
+    std::optional<client> zk(std::in_place, io.get_executor(), with_sasl(server.wire.address(), mechanism));
+    turn_until([&] { return !mechanism->hosts.empty(); });
+    io.notify_fork(asio::io_context::fork_prepare);
+    const pid_t pid = fork_child([&] {
+        io.notify_fork(asio::io_context::fork_child);
+        for (int i = 0; i < 20; ++i) io.poll();
+        return std::string(zk->state() == session_state::closed ? "" : "the client is not closed");
+    });
+    REQUIRE(pid > 0);
+    io.notify_fork(asio::io_context::fork_parent);
+    int status = -1;
+    CHECK(::waitpid(pid, &status, 0) == pid);
+    CHECK(status == 0);
+    CHECK(server.wire.handshakes.empty());
+    may_go_on = true;
+    turn_until([&] { return zk->state() == session_state::connected; });
+    CHECK(server.tokens.size() == 1);
+    bool closed = false;
+    asio::co_spawn(io, zk->close(), [&](std::exception_ptr, close_result) { closed = true; });
+    turn_until([&] { return closed; });
+    zk.reset();
 }
