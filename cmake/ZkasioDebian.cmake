@@ -162,6 +162,38 @@ statistics of its clients to Prometheus."
             prometheus-cpp-dev)
     endif()
 
+    if(TARGET ${zkasio_library}_kerberos)
+        zkasio_debian_package(${zkasio_library}-kerberos ${zkasio_name}-kerberos${zkasio_abi} libs
+            "Kerberos for ZooKeeper clients on ${zkasio_asio_name} - shared library"
+            "${zkasio_text}
+.
+This package has what authenticates clients by Kerberos (SASL's GSSAPI)."
+            "${zkasio_runtime} ${zkasio_at_least}")
+        zkasio_debian_package(${zkasio_library}-kerberos-dev ${zkasio_name}-kerberos-dev libdevel
+            "Kerberos for ZooKeeper clients on ${zkasio_asio_name} - development files"
+            "${zkasio_text}
+.
+This package has what programs are compiled with that authenticate
+themselves by Kerberos (SASL's GSSAPI)."
+            "${zkasio_name}-kerberos${zkasio_abi} ${zkasio_same}" "${zkasio_name}-dev ${zkasio_same}" libkrb5-dev)
+    endif()
+
+    if(TARGET ${zkasio_library}_sasl)
+        zkasio_debian_package(${zkasio_library}-sasl ${zkasio_name}-sasl${zkasio_abi} libs
+            "SASL for ZooKeeper clients on ${zkasio_asio_name} - shared library"
+            "${zkasio_text}
+.
+This package has what authenticates clients by SASL's DIGEST-MD5."
+            "${zkasio_runtime} ${zkasio_at_least}")
+        zkasio_debian_package(${zkasio_library}-sasl-dev ${zkasio_name}-sasl-dev libdevel
+            "SASL for ZooKeeper clients on ${zkasio_asio_name} - development files"
+            "${zkasio_text}
+.
+This package has what programs are compiled with that authenticate
+themselves by SASL's DIGEST-MD5."
+            "${zkasio_name}-sasl${zkasio_abi} ${zkasio_same}" "${zkasio_name}-dev ${zkasio_same}" libssl-dev)
+    endif()
+
     if(TARGET ${zkasio_library}_tls)
         zkasio_debian_package(${zkasio_library}-tls ${zkasio_name}-tls${zkasio_abi} libs
             "TLS for ZooKeeper clients on ${zkasio_asio_name} - shared library"
@@ -204,7 +236,7 @@ endif()
 set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)
 add_custom_target(zkasio_packages COMMAND ${CMAKE_CPACK_COMMAND} -B ${CMAKE_CURRENT_BINARY_DIR}/packages VERBATIM)
 foreach(library zkasio boost_zkasio)
-    foreach(target ${library} ${library}_discovery ${library}_prometheus ${library}_tls ${library}_testing)
+    foreach(target ${library} ${library}_discovery ${library}_kerberos ${library}_prometheus ${library}_sasl ${library}_tls ${library}_testing)
         if(TARGET ${target})
             add_dependencies(zkasio_packages ${target})
         endif()

@@ -68,7 +68,8 @@ consume() { # LIBRARY SOURCES
     say "find_package($1)"
     cmake -S "$2" -B "build_$1" > cmake.log 2>&1 || { cat cmake.log >&2; fail "find_package($1)"; }
     cmake --build "build_$1" --parallel "$(nproc)"
-    for program in consumer host json_consumer discovery_consumer prometheus_consumer testing_consumer tls_consumer; do
+    for program in consumer host json_consumer discovery_consumer prometheus_consumer testing_consumer tls_consumer \
+        kerberos_consumer sasl_consumer; do
         "build_$1/$program" || fail "$program with $1"
     done
     readelf -d "build_$1/consumer" | grep -q "NEEDED.*lib$1\\.so\\." || fail "the consumer has not the packages' $1"

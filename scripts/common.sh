@@ -3,12 +3,14 @@
 
 build_packages=(g++ cmake ninja-build pkgconf libasio-dev libzookeeper-st-dev catch2 libtrompeloeil-cpp-dev
     libcli11-dev libfmt-dev nlohmann-json3-dev prometheus-cpp-dev librestinio-dev libsqlite3-dev libssl-dev
-    python3)
+    libkrb5-dev python3)
 server_packages=(zookeeper default-jre-headless)
+# A KDC of the tests' own: tests/tls/kerberos_realm.cpp.
+kerberos_packages=(krb5-kdc krb5-admin-server krb5-user)
 # The shells that zklock completes for, and what checks its JSON: tests/cli.
 cli_packages=(zsh fish python3-jsonschema)
-packages=("${build_packages[@]}" "${server_packages[@]}" "${cli_packages[@]}" iproute2 groff-base python3-yaml valgrind
-    openssl mold)
+packages=("${build_packages[@]}" "${server_packages[@]}" "${kerberos_packages[@]}" "${cli_packages[@]}" iproute2
+    groff-base python3-yaml valgrind openssl mold)
 # scripts/demo.sh needs no more than these.
 demo_packages=(g++ cmake ninja-build libasio-dev libzookeeper-st-dev libcli11-dev libfmt-dev nlohmann-json3-dev
     prometheus-cpp-dev librestinio-dev libsqlite3-dev python3 "${server_packages[@]}")

@@ -87,13 +87,13 @@ def libraries(level):
     """The library behind the tests, and what they are linked with."""
     names = ["zkasio_test_support", "zkasio_testing_with_detail", "zkasio_discovery_with_detail", "zkasio"]
     if level == "tls":
-        names.insert(0, "zkasio_tls_with_detail")
+        names[:0] = ["zkasio_tls_with_detail", "zkasio_sasl_with_detail", "zkasio_kerberos_with_detail"]
     # Not the copies that tests of installed libraries have made, which are deeper.
     found = [min(BUILD.rglob(f"lib{name}.a"), key=lambda p: len(p.parts), default=None) for name in names]
     if None in found:
         raise Broken(f"{names[found.index(None)]} is not built")
     return ["-Wl,--start-group", *map(str, found), "-Wl,--end-group", "-lzookeeper_st", "-lpthread", "-ldl",
-            *(["-lssl", "-lcrypto"] if level == "tls" else [])]
+            *(["-lssl", "-lcrypto", "-lgssapi_krb5"] if level == "tls" else [])]
 
 
 class Suite:

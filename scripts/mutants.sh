@@ -40,7 +40,8 @@ done
 # shellcheck disable=SC2119
 install_packages
 # What the tests link: the library, whose broken source replaces its own, and what the tests share.
-targets=(zkasio zkasio_test_support zkasio_discovery_with_detail zkasio_tls_with_detail)
+targets=(zkasio zkasio_test_support zkasio_discovery_with_detail zkasio_tls_with_detail
+    zkasio_sasl_with_detail zkasio_kerberos_with_detail)
 build test "${targets[@]}"
 start_servers 1  # for the tests of TLS
 export ZKASIO_TEST_SERVERS=$servers

@@ -56,7 +56,7 @@ endfunction()
 # Adds the project boost_zkasio, with this one's options. Its tests are there where it is the only one: with both, each
 # name of a test would be there twice.
 macro(zkasio_add_boost)
-    foreach(option INSTALL DEBIAN WERROR JSON PROMETHEUS TLS TESTING)
+    foreach(option INSTALL DEBIAN WERROR JSON PROMETHEUS KERBEROS SASL TLS TESTING)
         if(DEFINED ZKASIO_${option})
             set(BOOST_ZKASIO_${option} ${ZKASIO_${option}})
         endif()

@@ -26,6 +26,15 @@ void check(const std::string& credential, const std::string& where) {
 
 }  // namespace
 
+std::string password_in(const std::string& file) {
+    check_owner_only(file);
+    std::ifstream in(file);
+    std::string line;
+    if (!in || !std::getline(in, line)) throw std::runtime_error(file + ": there is no password");
+    if (!line.empty() && line.back() == '\r') line.pop_back();
+    return line;
+}
+
 std::vector<std::string> digest_credentials(const std::string& file) {
     std::vector<std::string> found;
     if (file.empty()) {

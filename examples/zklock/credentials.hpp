@@ -15,4 +15,8 @@ inline constexpr const char* auth_variable = "ZKLOCK_AUTH";
 /// owner.
 std::vector<std::string> digest_credentials(const std::string& file);
 
+/// The first line of the file. Throws std::runtime_error when the file cannot be read, or may be read by others than
+/// its owner.
+std::string password_in(const std::string& file);
+
 }  // namespace zklock

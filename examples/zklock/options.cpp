@@ -360,6 +360,11 @@ void add_common(CLI::App& app, options& o) {
     duration_option(app, "--connect-timeout", c.connect_timeout, "how long to try to reach one");
     app.add_option("--auth-file", c.auth_file, "a file with user:password lines, which only its owner may read")
         ->envname("ZKLOCK_AUTH_FILE")->type_name("FILE");
+    app.add_option("--sasl-user", c.sasl_user, "by SASL: log in as this user, with the password in a file")
+        ->envname("ZK_SASL_USER")->type_name("NAME");
+    app.add_option("--sasl-password-file", c.sasl_password_file, "that file, which only its owner may read")
+        ->envname("ZK_SASL_PASSWORD_FILE")->type_name("FILE");
+    app.add_flag("--kerberos", c.kerberos, "by SASL: log in with the ticket that kinit has got")->envname("ZK_KERBEROS");
     app.add_option("--tls-ca", c.tls_ca, "through TLS: a file with the certificates of who signs the servers'")
         ->envname("ZK_TLS_CA")->type_name("FILE");
     app.add_option("--tls-cert", c.tls_certificate, "through TLS: our certificate, for servers that want one")

@@ -20,6 +20,8 @@ struct connection_options {
     std::chrono::milliseconds session_timeout{10'000};
     std::chrono::milliseconds connect_timeout{10'000};
     std::string auth_file;
+    std::string sasl_user, sasl_password_file;  ///< DIGEST-MD5 if there is a user
+    bool kerberos = false;
     std::string tls_ca, tls_certificate, tls_key;  ///< files; through TLS if one of them is given
     bool read_only = false;  ///< see zkasio::client_options::read_only(); only for commands that only read
     bool verbose = false;

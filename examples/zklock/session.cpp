@@ -10,12 +10,19 @@
 #include <zkasio/log_record.hpp>
 #include <zkasio/path.hpp>
 #include <zkasio/printable.hpp>
+#ifdef ZKLOCK_KERBEROS
+#include <zkasio/kerberos/kerberos.hpp>
+#endif
+#ifdef ZKLOCK_SASL
+#include <zkasio/sasl/digest_md5.hpp>
+#endif
 #ifdef ZKLOCK_TLS
 #include <zkasio/tls/tls_options.hpp>
 #endif
 
 #include <asio/co_spawn.hpp>
 #include <asio/io_context.hpp>
+#include <asio/system_executor.hpp>
 
 #include <algorithm>
 #include <csignal>
@@ -102,12 +109,36 @@ void use_tls(zkasio::client_options& o, const connection_options& how) {
 #endif
 }
 
+[[noreturn]] void refuse(const char* option, const char* why) {
+    throw zkasio::error(zkasio::errc::invalid_argument, option, {}, why);
+}
+
+// Throws zkasio::error, or what password_in() does.
+void use_sasl(zkasio::client_options& o, const connection_options& how) {
+    if (how.kerberos && !how.sasl_user.empty()) refuse("kerberos", "either --kerberos or --sasl-user");
+    if (how.kerberos) {
+#ifdef ZKLOCK_KERBEROS
+        o.sasl(zkasio::kerberos(asio::system_executor()));
+#else
+        refuse("kerberos", "this zklock was built without zkasio::kerberos");
+#endif
+    }
+    if (how.sasl_user.empty()) return;
+    if (how.sasl_password_file.empty()) refuse("sasl", "--sasl-user needs --sasl-password-file");
+#ifdef ZKLOCK_SASL
+    o.sasl(zkasio::digest_md5(how.sasl_user, password_in(how.sasl_password_file)));
+#else
+    refuse("sasl", "this zklock was built without zkasio::sasl");
+#endif
+}
+
 }  // namespace
 
 zkasio::client_options client_options_of(const connection_options& how) {
     zkasio::client_options o(how.servers);
     o.session_timeout(how.session_timeout).connection_timeout(how.connect_timeout);
     for (const std::string& user : digest_credentials(how.auth_file)) o.auth("digest", user);
+    use_sasl(o, how);
     use_tls(o, how);
     o.default_acl(zkasio::open_acl());  // said, so that the library does not warn: see warn_if_open()
     o.log(nullptr);
@@ -124,7 +155,7 @@ int run_session(const connection_options& how, const task& what, bool keeps_node
         zkasio::client_options options = client_options_of(how);
         if (how.read_only) options.connection_timeout(std::min(options.connection_timeout(), patience_with_quorum));
         const zkasio::client zk(io, options);
-        const session s{zk, signals, killer, keeps_nodes, how.verbose, !options.auth().empty()};
+        const session s{zk, signals, killer, keeps_nodes, how.verbose, !options.auth().empty() || options.sasl()};
         asio::co_spawn(io, work(s, how, what, code), [](std::exception_ptr failed) {
             if (failed) std::rethrow_exception(failed);
         });

@@ -25,7 +25,7 @@ _zklock_command() {
 
 _zklock() {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} verb='' action='' path='' i servers=()
-    local common='--connect --session-timeout --connect-timeout --auth-file --tls-ca --tls-cert --tls-key --read-only --color --verbose --help --version'
+    local common='--connect --session-timeout --connect-timeout --auth-file --sasl-user --sasl-password-file --kerberos --tls-ca --tls-cert --tls-key --read-only --color --verbose --help --version'
     local verbs='run elect locks break revoke get set create rm ls stat acl watch tree whoami barrier counter queue doctor cost bench'
     local supervision='--on-loss --on-revoke --grace --acl --data --command --close'
     COMPREPLY=()
@@ -33,7 +33,7 @@ _zklock() {
         case ${COMP_WORDS[i]} in
             --) _zklock_command $((i + 1)); return ;;
             --connect) servers=(--connect "${COMP_WORDS[i + 1]}"); i=$((i + 1)) ;;
-            --session-timeout | --connect-timeout | --auth-file | --tls-ca | --tls-cert | --tls-key | --color | --wait | --timeout | -w | --semaphore | \
+            --session-timeout | --connect-timeout | --auth-file | --sasl-user | --sasl-password-file | --tls-ca | --tls-cert | --tls-key | --color | --wait | --timeout | -w | --semaphore | \
                 --on-loss | --on-revoke | --grace | --acl | --data | --command | -c | --conflict-exit-code | -E) i=$((i + 1)) ;;
             -*) ;;
             *)
@@ -58,8 +58,8 @@ _zklock() {
         --layout) mapfile -t COMPREPLY < <(compgen -W 'kazoo-locking kazoo curator curator-priority curator-delay
             curator-id curator-simple' -- "$cur"); return ;;
         --acl | --set) mapfile -t COMPREPLY < <(compgen -W 'open creator read-only' -- "$cur"); return ;;
-        --auth-file | --tls-ca | --tls-cert | --tls-key | --file | -f) mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
-        --connect | --session-timeout | --connect-timeout | --wait | --timeout | -w | --command | -c | --grace | \
+        --auth-file | --sasl-password-file | --tls-ca | --tls-cert | --tls-key | --file | -f) mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
+        --connect | --session-timeout | --connect-timeout | --sasl-user | --wait | --timeout | -w | --command | -c | --grace | \
             --semaphore | --conflict-exit-code | -E | --data | --node | --ttl | --version | --depth | --stuck | \
             --clients | --duration) return ;;
         --count) [ "$verb" = tree ] || return ;;

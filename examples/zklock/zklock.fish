@@ -116,7 +116,7 @@ function __zklock_choices # PROGRAM OPTION VALUE WORD SERVERS...
             printf '%s\n' persistent sequential container ttl sequential-ttl
         case '--acl:*' '--set:*'
             printf '%s\n' open creator read-only
-        case '--auth-file:*' '--tls-ca:*' '--tls-cert:*' '--tls-key:*' '--file:*' '-f:*'
+        case '--auth-file:*' '--sasl-password-file:*' '--tls-ca:*' '--tls-cert:*' '--tls-key:*' '--file:*' '-f:*'
             __fish_complete_path $argv[4]
         case '--lock-path:*'
             __zklock_nodes $argv[1] "$argv[4]" $argv[5..-1]

@@ -94,7 +94,7 @@ _zklock() {
                     *'|'*) compadd -- ${(s:|:)${value%%[= ]*}} ;;
                     --mode:*) compadd -- persistent sequential container ttl sequential-ttl ;;
                     (--acl|--set):*) compadd -- open creator read-only ;;
-                    (--auth-file|--tls-ca|--tls-cert|--tls-key|--file|-f):*) _files ;;
+                    (--auth-file|--sasl-password-file|--tls-ca|--tls-cert|--tls-key|--file|-f):*) _files ;;
                     --lock-path:*) _zklock_nodes ;;
                     *) _message "${value%%[= :]*}" ;;
                 esac

@@ -10,6 +10,8 @@ acl_id digest_user(std::string_view user, std::string_view password) { return {"
 acl_id ip_address(std::string address_or_cidr) { return {"ip", std::move(address_or_cidr)}; }
 acl_id x509_subject(std::string distinguished_name) { return {"x509", std::move(distinguished_name)}; }
 
+acl_id sasl_user(std::string name) { return {"sasl", std::move(name)}; }
+
 std::string digest_id(std::string_view user, std::string_view password) {
     std::string secret(user);
     secret += ':';

@@ -47,6 +47,8 @@ ZKASIO_EXPORT acl_id authenticated();  ///< auth: the identities that this sessi
 ZKASIO_EXPORT acl_id digest_user(std::string_view user, std::string_view password);
 ZKASIO_EXPORT acl_id ip_address(std::string address_or_cidr);       ///< ip: "10.0.0.7" or "10.0.0.0/8"
 ZKASIO_EXPORT acl_id x509_subject(std::string distinguished_name);  ///< x509: subject of a client certificate
+/// sasl: the user of client_options::sasl(): of Kerberos, what the servers make of the principal.
+ZKASIO_EXPORT acl_id sasl_user(std::string name);
 
 /// "user:base64(sha1(user:password))", as ZooKeeper's DigestAuthenticationProvider stores it.
 ZKASIO_EXPORT std::string digest_id(std::string_view user, std::string_view password);

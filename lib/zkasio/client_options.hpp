@@ -23,6 +23,7 @@
 namespace zkasio {
 
 class client_observer;
+class sasl_mechanism;
 class tls_options;
 namespace detail {
 class transport_security;
@@ -231,6 +232,13 @@ public:
     /// which this function is defined. Without this call the connection is not encrypted.
     ZKASIO_EXPORT client_options& tls(const tls_options& o);
 
+    /// Authenticates each connection by SASL, before anything but the session's own handshake: `.sasl(digest_md5(user,
+    /// password))` of zkasio/sasl/digest_md5.hpp, or another mechanism, see docs/sasl.md. With or without tls(). The
+    /// login is part of an attempt to connect: when one server refuses the client, it goes on with the others. When all
+    /// have refused since the last connection, the client is session_state::auth_failed for good. The identity is
+    /// sasl_user(name). nullptr: no SASL.
+    client_options& sasl(std::shared_ptr<const sasl_mechanism> m) { sasl_ = std::move(m); return *this; }
+
     const std::string& servers() const noexcept { return servers_; }
     duration session_timeout() const noexcept { return session_timeout_; }
     duration tick() const noexcept { return tick_; }
@@ -254,6 +262,7 @@ public:
     const std::shared_ptr<client_observer>& observer() const noexcept { return observer_; }
     const asio::any_io_executor& observe_on() const noexcept { return observe_on_; }
     const std::shared_ptr<const detail::transport_security>& security() const noexcept { return security_; }
+    const std::shared_ptr<const sasl_mechanism>& sasl() const noexcept { return sasl_; }  ///< null: none
 
 private:
     std::string servers_;
@@ -276,6 +285,7 @@ private:
     std::shared_ptr<client_observer> observer_;
     asio::any_io_executor observe_on_;
     std::shared_ptr<const detail::transport_security> security_;
+    std::shared_ptr<const sasl_mechanism> sasl_;
 };
 
 }  // namespace zkasio

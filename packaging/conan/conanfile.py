@@ -29,7 +29,9 @@ class ZkasioConan(ConanFile):
         "shared": [True, False],
         "fPIC": [True, False],
         "json": [True, False],
+        "kerberos": [True, False],
         "prometheus": [True, False],
+        "sasl": [True, False],
         "testing": [True, False],
         "tls": [True, False],
         "zklock": [True, False],
@@ -38,7 +40,9 @@ class ZkasioConan(ConanFile):
         "shared": False,
         "fPIC": True,
         "json": True,
+        "kerberos": False,
         "prometheus": False,
+        "sasl": False,
         "testing": False,
         "tls": False,
         "zklock": False,
@@ -68,13 +72,13 @@ class ZkasioConan(ConanFile):
             self.requires("nlohmann_json/[>=3.9 <4]", transitive_headers=True)
         if self.options.prometheus:
             self.requires("prometheus-cpp/[>=1.0 <2]", transitive_headers=True, transitive_libs=True)
-        if self.options.tls:
+        if self.options.sasl or self.options.tls:
             self.requires("openssl/[>=3 <4]", transitive_headers=True, transitive_libs=True)
         if self.options.zklock:
             self.requires("cli11/[>=2.0 <3]", visible=False)
 
     def system_requirements(self):
-        Apt(self).install(["libzookeeper-st-dev"], check=True)
+        Apt(self).install(["libzookeeper-st-dev"] + (["libkrb5-dev"] if self.options.kerberos else []), check=True)
 
     def validate(self):
         check_min_cppstd(self, 20)
@@ -93,7 +97,9 @@ class ZkasioConan(ConanFile):
         toolchain.cache_variables["ZKASIO_BENCHMARKS"] = False
         toolchain.cache_variables["ZKASIO_INSTALL"] = True
         toolchain.cache_variables["ZKASIO_JSON"] = bool(self.options.json)
+        toolchain.cache_variables["ZKASIO_KERBEROS"] = bool(self.options.kerberos)
         toolchain.cache_variables["ZKASIO_PROMETHEUS"] = bool(self.options.prometheus)
+        toolchain.cache_variables["ZKASIO_SASL"] = bool(self.options.sasl)
         toolchain.cache_variables["ZKASIO_TESTING"] = bool(self.options.testing)
         toolchain.cache_variables["ZKASIO_TLS"] = bool(self.options.tls)
         toolchain.cache_variables["ZKASIO_ZKLOCK"] = bool(self.options.zklock)
@@ -113,7 +119,8 @@ class ZkasioConan(ConanFile):
         # zkasio brings a CMake package of its own, which knows its components and checks Asio's version.
         self.cpp_info.set_property("cmake_find_mode", "none")
         self.cpp_info.builddirs = [os.path.join("lib", "cmake", "zkasio")]
-        parts = [("discovery", self.options.json), ("prometheus", self.options.prometheus),
+        parts = [("discovery", self.options.json), ("kerberos", self.options.kerberos),
+                 ("prometheus", self.options.prometheus), ("sasl", self.options.sasl),
                  ("testing", self.options.testing), ("tls", self.options.tls)]
         self.cpp_info.libs = [f"zkasio_{part}" for part, chosen in parts if chosen] + ["zkasio"]
-        self.cpp_info.system_libs = ["zookeeper_st", "pthread"]
+        self.cpp_info.system_libs = ["zookeeper_st", "pthread"] + (["gssapi_krb5"] if self.options.kerberos else [])

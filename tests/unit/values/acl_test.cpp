@@ -81,6 +81,7 @@ TEST_CASE("acl: ids", "[acl]") {
     CHECK(digest_user("super", "test") == acl_id("digest", "super:D/InIHSb7yEEbrWz8b9l71RjZJU="));
     CHECK(ip_address("10.0.0.0/8") == acl_id("ip", "10.0.0.0/8"));
     CHECK(x509_subject("CN=a") == acl_id("x509", "CN=a"));
+    CHECK(sasl_user("alice") == acl_id("sasl", "alice"));
     CHECK(acl_id("ip", "a") != acl_id("ip", "b"));
     CHECK(acl_id("ip", "a") != acl_id("world", "a"));
 }

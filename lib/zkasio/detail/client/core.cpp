@@ -77,7 +77,13 @@ void core::start() {
 
 void core::complete(zkasio::acl& entries) {
     const bool is_default = detail::complete(entries, options_.default_acl());
-    if (is_default && !options_.has_default_acl() && !options_.auth().empty() && !forked())
+    const bool warns = is_default && !options_.has_default_acl() && !forked();
+    if (warns && options_.sasl())
+        warn_once(warned_of_open_nodes_,
+                  "nodes that are created without an ACL of their own are open to everybody, in spite of SASL: "
+                  "client_options::default_acl(acl_of(acl_entry(permission::all, sasl_user(name)))) keeps them to this "
+                  "user, default_acl(open_acl()) ends this warning");
+    else if (warns && !options_.auth().empty())
         warn_once(warned_of_open_nodes_,
                   "nodes that are created without an ACL of their own are open to everybody, in spite of the client's "
                   "credentials: client_options::default_acl(creator_digest_acl(user, password)) keeps them to these, "

@@ -155,6 +155,7 @@ void core::let_go() {
     closing_ = closing::done;
     session_record& s = *sessions_.current();
     holds_.let_go(s);
+    link_.let_go();
     for (const auto& [key, weak] : s.locals)
         if (const auto local = weak.lock()) local->loop_over();
     waits_.no_more(errc::client_closed);

@@ -102,6 +102,9 @@ public:
     void secure(channel_maker make) override {
         if (tunnel_) tunnel_->secure(std::move(make));
     }
+    server_address server_to_secure() const override;
+    bool login_failed() const override { return login_failed_; }
+    bool login_refused() const override { return login_refused_; }
     drain_result process(bool readable, bool writable) override;
     std::error_code submit(op_id id, const request& r) override;
     bool is_settled() const override;
@@ -176,6 +179,8 @@ private:
     bool dig_tunnel();
     int least_handshake() const noexcept;
     bool tunnel_is_open();
+    void look_at_login();
+    void wake_for_tunnel(interest& next) const;
     void send_through_tunnel();
     interest network_interest() const;
     enum class handshake { incomplete, good, bad, tls, failed, has_quorum, opens_no_sessions };
@@ -263,9 +268,11 @@ private:
     std::vector<std::string> round_;  // those that are to be tried after that: next_round(), if there are none
     std::vector<server_address> servers_;
     std::map<std::string, std::size_t> refused_names_;  // how often a tunnel to this endpoint did not open
+    std::set<std::string> refusing_;  // endpoints that have refused the login since the last connection
+    bool login_failed_ = false, login_refused_ = false;  // see backend
     bool secured_ = false;
     bool read_only_ = false;  // see open_params
-    std::unique_ptr<tunnel> tunnel_;  // behind fd_; null without TLS
+    std::unique_ptr<tunnel> tunnel_;  // behind fd_; null if connections are not secured_
     std::unordered_map<op_id, std::unique_ptr<multi_call>> multis_;
     bool has_credentials_ = false;  // which a server may refuse
     bool refused_ = false;          // and which one has refused, without the library's knowledge

@@ -104,6 +104,8 @@ void c_backend::sink::on_log(const char* message) noexcept {
     if (!self || !message || self->ending_connection_) return;
     // The core logs the reasons of failures itself; and the announced delay does not follow, see next_interest().
     if (self->explain(message) || std::strstr(message, "Delaying connection")) return;
+    // Nor does the library know of our pauses between attempts.
+    if (self->reported_ != link_state::connected && std::strstr(message, "Exceeded deadline")) return;
     self->news_.emplace_back(log_line{message});
 }
 
@@ -164,11 +166,12 @@ void c_backend::tell_news() {
 // Tells the listener all that has happened, and then whether the link has changed. Called last in each entry point.
 void c_backend::report() {
     if (telling_) return;
+    look_at_login();
     if (looks_at_frames() && !connected()) lose_own();
     tell_news();
     while (!made_here_.forked() && link() != reported_) {
         reported_ = link();
-        if (reported_ == link_state::connected) last_failure_.clear();
+        if (reported_ == link_state::connected) last_failure_.clear(), refusing_.clear();
         if (reported_ == link_state::expired || reported_ == link_state::auth_failed) adopt_descriptor(-1);
         telling_ = true;
         listener_.on_link(reported_);

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -100,7 +101,16 @@ interest c_backend::next_interest() {
     // The listener may have changed the connection.
     interest result = network_interest();
     result.timeout = std::chrono::milliseconds(tv.tv_sec * 1000 + tv.tv_usec / 1000);
+    wake_for_tunnel(result);
     return result;
+}
+
+void c_backend::wake_for_tunnel(interest& next) const {
+    if (!tunnel_ || !tunnel_->channel()) return;
+    const auto deadline = tunnel_->channel()->deadline();
+    if (deadline == boot_clock::time_point::max()) return;
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - boot_clock::now());
+    next.timeout = std::min(next.timeout, std::max(left, std::chrono::milliseconds::zero()));
 }
 
 interest c_backend::network_interest() const {
@@ -125,6 +135,7 @@ void c_backend::adopt_descriptor(int fd) {
     corked_ = false;
     ++connection_;
     lose_own();
+    look_at_login();
     tunnel_.reset();
     if (fd < 0) return;
     ::fcntl(fd, F_SETFD, FD_CLOEXEC);  // fact 4
@@ -162,18 +173,37 @@ int c_backend::least_handshake() const noexcept { return read_only_ ? refusal_by
 bool c_backend::dig_tunnel() {
     const server_address* const server = server_at(endpoint_);
     if (zoo_state(zh_) != ZOO_CONNECTING_STATE || !server) {
-        fail(server_ + ": TLS: the connection stood before it could be secured");
+        fail(server_ + ": the connection stood before it could be secured");
         return false;
     }
     try {
         tunnel_ = tunnel::behind(fd_, server->host);
     } catch (const std::exception& e) {
-        fail(server_ + ": TLS: " + e.what());
+        fail(server_ + ": " + e.what());
         return false;
     }
     struct ::stat info {};
     if (::fstat(fd_, &info) == 0) inode_ = info.st_ino;
+    login_failed_ = false;
     return true;
+}
+
+server_address c_backend::server_to_secure() const {
+    const server_address* const server = server_at(endpoint_);
+    return server ? *server : server_address{};
+}
+
+// One server may be set up differently from the others. When each of them has refused the client, no other attempt will
+// be of use.
+void c_backend::look_at_login() {
+    if (!tunnel_ || !tunnel_->channel()) return;
+    const secure_channel::failure_kind kind = tunnel_->channel()->kind_of_failure();
+    if (kind == secure_channel::failure_kind::connection) return;
+    login_failed_ = true;
+    if (kind != secure_channel::failure_kind::refusal) return;
+    refusing_.insert(endpoint_);
+    const auto refuses = [this](const server_address& s) { return refusing_.contains(endpoint_of(s)); };
+    if (std::all_of(servers_.begin(), servers_.end(), refuses)) refused_ = login_refused_ = true;
 }
 
 // Receives first. If the tunnel fails before it is open, this ends the connection: the library would not notice.

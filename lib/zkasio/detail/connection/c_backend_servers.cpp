@@ -188,6 +188,7 @@ void c_backend::set_servers(const std::vector<server_address>& servers) {
         zoo_set_servers(zh_, hosts.c_str());
     }
     refused_names_.clear();
+    refusing_.clear();
     servers_ = servers;
     round_.clear();
     // The library may also leave a server of the new list: by chance when the list has grown, always after the detour.
@@ -204,6 +205,8 @@ void c_backend::set_servers(const std::vector<server_address>& servers) {
 std::string c_backend::current_server() const { return server_; }
 
 std::string c_backend::attempt() const {
+    if (const std::string awaited = tunnel_ && tunnel_->channel() ? tunnel_->channel()->awaits() : ""; !awaited.empty())
+        return server_ + ": " + awaited;
     if (zh_ && zoo_state(zh_) == ZOO_ASSOCIATING_STATE)
         return server_ + ": accepts the connection and does not answer (not a ZooKeeper server, or one that hangs)";
     if (tunnel_ && tunnel_->at() == tunnel::stage::handshake)

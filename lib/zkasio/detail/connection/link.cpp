@@ -1,6 +1,8 @@
 #include <zkasio/detail/connection/link.hpp>
 
 #include <zkasio/detail/base/random_engine.hpp>
+#include <zkasio/detail/connection/plain_channel.hpp>
+#include <zkasio/detail/connection/sasl_channel.hpp>
 
 #include <asio/post.hpp>
 
@@ -33,6 +35,12 @@ link::link(owner& o, const strand_type& strand, const client_options& options, b
 
 void link::start(reactor_mark reactor) {
     socket_->start(owner_.keep_alive(), std::move(reactor), [this](bool r, bool w) { owner_.on_ready(r, w); });
+    if (!options_.sasl()) return;
+    auto wake = [this, on = strand_, weak = std::weak_ptr<void>(owner_.keep_alive())] {
+        if (auto alive = weak.lock())
+            asio::post(on, [this, alive = std::move(alive)] { owner_.on_ready(true, false); });
+    };
+    sasl_ = std::make_shared<sasl_steps>(options_.sasl(), strand_, std::move(wake));
 }
 
 void link::resolve() {
@@ -91,7 +99,8 @@ void unite_ranks(std::vector<server_address>& servers) {
     for (server_address& s : servers) s.rank = ranks[endpoint_of(s)];
 }
 
-// Without encryption no name is verified: then the first name of each endpoint is enough.
+// Without encryption no name is verified, and without SASL none is a principal's: then the first name of each endpoint
+// is enough.
 void keep_first_names(std::vector<server_address>& servers) {
     std::set<std::string> known;
     std::erase_if(servers, [&](const server_address& s) { return !known.insert(endpoint_of(s)).second; });
@@ -108,7 +117,7 @@ void link::resolved(std::vector<server_address> servers, const std::string& fail
     for (server_address& s : servers)
         if (!servers_.last.empty() && is_last(s)) s.rank = server_address::last_rank;
     unite_ranks(servers);
-    if (!options_.security()) keep_first_names(servers);
+    if (!options_.security() && !options_.sasl()) keep_first_names(servers);
     if (!failure.empty()) {
         last_failure_ = failure;
         log_.warn("resolve " + failure, {{"reason", failure}});
@@ -175,7 +184,7 @@ bool link::open(std::vector<server_address> servers) {
     p.servers = std::move(servers);
     p.chroot = servers_.chroot;
     p.session_timeout = options_.session_timeout();
-    p.secured = options_.security() != nullptr;
+    p.secured = options_.security() || options_.sasl();
     try {
         backend_ = factory_(owner_);
         backend_->open(p);
@@ -244,19 +253,25 @@ std::string link::why_not_connected() const {
 void link::secure() {
     if (!backend_ || !backend_->is_to_be_secured()) return;
     const std::uint64_t connection = attempt_connection_;
-    channel_maker make;
+    const server_address to = backend_->server_to_secure();
+    channel_maker make = [](int descriptor, const std::string&) { return std::make_unique<plain_channel>(descriptor); };
     const auto refuse = [&make](std::string why) {
         make = [why = std::move(why)](int, const std::string&) -> std::unique_ptr<secure_channel> {
             throw std::runtime_error(why);
         };
     };
     try {
-        make = options_.security()->prepare();
+        if (options_.security()) make = options_.security()->prepare();
     } catch (const std::exception& e) {
         refuse(e.what());
     } catch (...) {
         refuse("TLS: the function that makes a context has thrown what is no std::exception");
     }
+    if (sasl_)
+        make = [below = std::move(make), steps = sasl_, to](int descriptor, const std::string& host) {
+            return std::make_unique<sasl_channel>(below(descriptor, host), steps,
+                                                  sasl_server(to.host, to.address, to.port));
+        };
     if (backend_ && connection == attempt_connection_) backend_->secure(std::move(make));
 }
 
@@ -331,11 +346,20 @@ void link::attempt_failed(time_point now, bool was_up) {
     pacing_.attempt_failed();
     if (const std::string why = backend_->last_failure(); !why.empty()) last_failure_ = why;
     if (!was_up) note_failure();
-    connect_not_before_ = now + pacing_.pause(jitter());
+    connect_not_before_ = now + pause_after_failure();
     // A whole round without success: the addresses of the names may have changed.
     const bool has_names = std::any_of(servers_.hosts.begin(), servers_.hosts.end(),
                                        [](const host_port& h) { return !is_numeric(h.host); });
     if (pacing_.round_over() && has_names && resolve_at_ == time_point::max()) resolve_at_ = connect_not_before_;
+}
+
+// A login that fails has cost a server, or a KDC, more than a connection: the pauses double. But a session that lives
+// is not lost to them, once the reason is gone.
+link::duration link::pause_after_failure() noexcept {
+    if (!backend_->login_failed()) return pacing_.pause(jitter());
+    pacing_.was_useless();
+    const duration pause = pacing_.pause(jitter());
+    return backend_->session_id() == 0 ? pause : std::min<duration>(pause, backend_->session_timeout() / 4);
 }
 
 // One warning for a round through the list, with all that was met: a server that is down while the others serve is

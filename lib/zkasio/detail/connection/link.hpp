@@ -5,6 +5,7 @@
 #include <zkasio/detail/connection/connection_pacing.hpp>
 #include <zkasio/detail/connection/name_resolver.hpp>
 #include <zkasio/detail/connection/nearer_server.hpp>
+#include <zkasio/detail/connection/sasl_steps.hpp>
 #include <zkasio/detail/connection/server_list.hpp>
 #include <zkasio/detail/connection/socket_watch.hpp>
 #include <zkasio/detail/seam/backend.hpp>
@@ -121,6 +122,10 @@ public:
     void move_to_nearer();
     void look_for_nearer();
 
+    /// The event loop is being destroyed.
+    void let_go() noexcept {
+        if (sasl_) sasl_->stop();
+    }
     /// Closes the backend, and with it the connection. The next resolve() opens another one.
     void retire();
 
@@ -150,6 +155,7 @@ private:
     bool open(std::vector<server_address> servers);
     void attempt_failed(time_point now, bool was_up);
     void note_failure();
+    duration pause_after_failure() noexcept;
     void connection_over();
     void read_answer_to_goodbye();
     bool pump_former(time_point now);
@@ -171,6 +177,7 @@ private:
     time_point nearer_until_ = time_point::max();
     int left_rank_ = 0;  // of the server that was left last for a nearer one
     std::shared_ptr<socket_watch> socket_;
+    std::shared_ptr<sasl_steps> sasl_;  // null: without SASL
     std::unique_ptr<detail::backend> backend_;
     link_state state_ = link_state::disconnected;
     connection_pacing pacing_;

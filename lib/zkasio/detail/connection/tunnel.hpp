@@ -12,8 +12,8 @@
 
 namespace zkasio::detail {
 
-/// Leads one connection of a library that knows nothing of encryption through a secure_channel: the library's
-/// descriptor becomes one end of a socket pair, and this copies between the other end and the network.
+/// Leads one connection of a library that knows nothing of encryption, or of SASL, through a secure_channel: the
+/// library's descriptor becomes one end of a socket pair, and this copies between the other end and the network.
 ///
 /// The tunnel has no task and waits for nothing: the library's driver calls receive() before the library and send()
 /// after it, and waits for descriptor() instead of the library's. Two rules keep data from being forgotten for ever:
@@ -54,6 +54,8 @@ public:
     /// Never empty when the tunnel has ended before it was open. Empty while the tunnel lives, and when the peer has
     /// only closed the connection after the handshake.
     const std::string& failure() const noexcept { return failure_; }
+    /// Null before the connection is established.
+    const secure_channel* channel() const noexcept { return channel_.get(); }
 
 private:
     using buffer = std::array<char, 16 * 1024>;  // a record of TLS

@@ -50,7 +50,7 @@ struct open_params {
     std::int64_t session_id = 0;  ///< 0: a new session
     std::string session_password;
     std::vector<add_auth_request> auth;  ///< presented on every connection, before anything else
-    bool secured = false;  ///< true: nothing is sent before secure(); false: no encryption
+    bool secured = false;  ///< true: nothing is sent before secure(); false: connections go through no channel
     /// Connects to servers without a quorum, which only read, and to no others. The session is none of the ensemble's:
     /// no server with a quorum knows of it.
     bool read_only = false;
@@ -101,6 +101,13 @@ public:
     virtual bool is_to_be_secured() const { return false; }
     /// The channel for the connection that is_to_be_secured(); the next process() continues with it.
     virtual void secure(channel_maker) {}
+
+    /// The server of that connection.
+    virtual server_address server_to_secure() const { return {}; }
+    /// The last attempt to connect has failed because the client could not log in.
+    virtual bool login_failed() const { return false; }
+    /// All servers have refused the client's login, and with that link_state::auth_failed has come.
+    virtual bool login_refused() const { return false; }
 
     /// Reads up to a fair number of replies, and writes when `writable`.
     virtual drain_result process(bool readable, bool writable) = 0;

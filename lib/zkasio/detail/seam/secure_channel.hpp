@@ -1,5 +1,7 @@
 #pragma once
 
+#include <zkasio/clock.hpp>
+
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -7,7 +9,8 @@
 #include <string>
 
 /// The seam to the encryption of connections, for the core itself links no OpenSSL: implemented by the component tls,
-/// and by fakes in unit tests. Only interfaces without a source file: a shared zkasio exports nothing of detail/.
+/// by fakes in unit tests, and by sasl_channel, which leads a connection through a tunnel for another reason. Only
+/// interfaces without a source file: a shared zkasio exports nothing of detail/.
 namespace zkasio::detail {
 
 /// Encrypts one connection. No function waits: a function that cannot continue returns what it needs, and is called
@@ -35,6 +38,18 @@ public:
     /// After any result but `done`, the next call has the same bytes, perhaps with more behind them.
     virtual transfer write(std::span<const char> from) = 0;
     virtual std::string failure() const = 0;
+
+    /// What has failed: it decides when the next attempt is made, and whether there is one.
+    enum class failure_kind {
+        connection,
+        login,    ///< the client cannot log in: nothing that the server has decided
+        refusal,  ///< the server refuses this client
+    };
+    virtual failure_kind kind_of_failure() const { return failure_kind::connection; }
+    /// For messages: what the channel waits for, unless that is the handshake of TLS; or empty.
+    virtual std::string awaits() const { return {}; }
+    /// When read() has to be called, even if nothing happens.
+    virtual boot_clock::time_point deadline() const { return boot_clock::time_point::max(); }
 };
 
 /// For one established connection. An exception ends the attempt to connect, and is reported as its reason.

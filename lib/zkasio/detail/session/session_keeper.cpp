@@ -107,6 +107,10 @@ void session_keeper::expired() {
 void session_keeper::refused(const auth_list& auth) {
     only_former_ = false;
     given_up_ = std::max(given_up_, record_->lease.session_timeout());  // servers hang up, and do not end it
+    if (link_.backend().login_refused()) {
+        ending_ = {zk_errc::auth_failed, "all servers have refused the login: " + link_.backend().last_failure()};
+        return;
+    }
     const std::string schemes = auth.schemes();
     ending_ = {zk_errc::auth_failed,
                "a server has refused a credential" + (schemes.empty() ? "" : ", of add_auth() or of " + schemes)};

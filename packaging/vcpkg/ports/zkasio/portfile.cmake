@@ -6,7 +6,9 @@ get_filename_component(SOURCE_PATH "${CURRENT_PORT_DIR}/../../../.." ABSOLUTE)
 vcpkg_check_features(OUT_FEATURE_OPTIONS FEATURE_OPTIONS
     FEATURES
         json ZKASIO_JSON
+        kerberos ZKASIO_KERBEROS
         prometheus ZKASIO_PROMETHEUS
+        sasl ZKASIO_SASL
         testing ZKASIO_TESTING
         tls ZKASIO_TLS
         zklock ZKASIO_ZKLOCK

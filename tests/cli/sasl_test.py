@@ -1,0 +1,67 @@
+"""zklock that logs in by SASL: a server that knows a user, one that has no SASL, and what is refused before that."""
+
+import os
+import socket
+import subprocess
+import tempfile
+
+import support
+
+SERVER = os.path.join(os.environ["ZKLOCK_SOURCES"], "../../scripts/zookeeper_server.sh")
+USERS = 'Server { org.apache.zookeeper.server.auth.DigestLoginModule required user_alice="s3cret"; };'
+
+
+class Sasl(support.CliTest):
+    def file(self, text, mode=0o600):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        path = os.path.join(directory.name, "password")
+        with open(path, "w") as f:
+            f.write(text)
+        os.chmod(path, mode)
+        return path
+
+    def test_what_is_refused(self):
+        for options, status, words in (
+                (["--sasl-user", "alice"], 120, "--sasl-password-file"),
+                (["--sasl-user", "alice", "--kerberos"], 120, "either"),
+                (["--sasl-user", "alice", "--sasl-password-file", "/no/such/file"], 125, "/no/such/file"),
+                (["--sasl-user", "alice", "--sasl-password-file", self.file("s3cret", 0o644)], 125, "chmod 600"),
+                (["--sasl-user", "alice", "--sasl-password-file", self.file("")], 125, "no password")):
+            got, _, err = self.zklock("ls", *options, "/")
+            self.assertEqual(got, status, err)
+            self.assertIn(words, err)
+            self.assertNotIn("s3cret", err)
+
+    def server(self):
+        """The address of a server that demands a login."""
+        users = self.file(USERS)
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        properties = (f"-Djava.security.auth.login.config={users} -Dzookeeper.sessionRequireClientSASLAuth=true "
+                      "-Dzookeeper.authProvider.sasl=org.apache.zookeeper.server.auth.SASLAuthenticationProvider")
+        running = subprocess.Popen(["bash", SERVER, os.path.dirname(users), "127.0.0.1", str(port)],
+                                   env={**os.environ, "JAVA_TOOL_OPTIONS": properties})
+        self.addCleanup(running.wait)
+        self.addCleanup(running.kill)
+        return f"127.0.0.1:{port}"
+
+    def test_a_login(self):
+        options = ["--connect", self.server(), "--sasl-user", "alice", "--sasl-password-file"]
+        status, out, err = self.zklock("whoami", "--connect-timeout", "60s", *options, self.file("s3cret\n"))
+        self.assertEqual(status, 0, err)
+        self.assertIn("alice", out)
+        status, _, err = self.zklock("whoami", *options, self.file("wr0ng\n"))
+        self.assertEqual(status, 123, err)
+        self.assertNotIn("wr0ng", err)
+
+    def test_a_server_without_it(self):
+        environment = {"ZK_SASL_USER": "alice", "ZK_SASL_PASSWORD_FILE": self.file("s3cret\n")}
+        status, _, err = self.zklock("ls", "--connect-timeout", "1s", "/", environment=environment)
+        self.assertEqual(status, 123)
+        self.assertIn("SASL: the server does not offer it", err)
+        self.assertNotIn("s3cret", err)
+
+
+if __name__ == "__main__":
+    support.main()
