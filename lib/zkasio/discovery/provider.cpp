@@ -146,7 +146,7 @@ provider::provider(const client& zk, const std::string& base, const std::string&
     : path_(service_path(base, name)) {
     if (options.strategy().how() == pick_strategy::kind::weighted && !options.strategy().weight())
         throw error(errc::invalid_argument, "provider", path_, "the weight function is empty");
-    state_ = std::make_shared<provider_state>(zk, path_, format, options);
+    state_ = std::make_shared<provider_state>(zk, path_, options, format);
     try {
         work_ = std::make_unique<provider_work>(zk, path_, state_);
     } catch (const error&) {

@@ -43,8 +43,8 @@ const provider_state::ptr& require_valid(const provider_state::ptr& state) {
 
 }  // namespace
 
-provider_state::provider_state(const client& zk, std::string path, const instance_format& format,
-                               const provider_options& options)
+provider_state::provider_state(const client& zk, std::string path, const provider_options& options,
+                               const instance_format& format)
     : events_(zk),
       path_(std::move(path)),
       picker_(options.strategy().how(), policy_of(options), random_seed()),

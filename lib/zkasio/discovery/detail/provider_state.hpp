@@ -26,7 +26,8 @@ class provider_state {
 public:
     using ptr = std::shared_ptr<provider_state>;
 
-    provider_state(const client& zk, std::string path, const instance_format& format, const provider_options& options);
+    provider_state(const client& zk, std::string path, const provider_options& options,
+                   const instance_format& format = instance_format());
 
     /// The body of the loop: returns once this state has ended, and when the client is closed.
     static asio::awaitable<void> follow(ptr self, std::shared_ptr<const children_cache> cache);
