@@ -364,7 +364,8 @@ void add_common(CLI::App& app, options& o) {
         ->envname("ZK_SASL_USER")->type_name("NAME");
     app.add_option("--sasl-password-file", c.sasl_password_file, "that file, which only its owner may read")
         ->envname("ZK_SASL_PASSWORD_FILE")->type_name("FILE");
-    app.add_flag("--kerberos", c.kerberos, "by SASL: log in with the ticket that kinit has got")->envname("ZK_KERBEROS");
+    app.add_flag("--kerberos", c.kerberos, "by SASL: log in with the ticket that kinit has got")
+        ->envname("ZK_KERBEROS");
     app.add_option("--tls-ca", c.tls_ca, "through TLS: a file with the certificates of who signs the servers'")
         ->envname("ZK_TLS_CA")->type_name("FILE");
     app.add_option("--tls-cert", c.tls_certificate, "through TLS: our certificate, for servers that want one")
