@@ -12,8 +12,10 @@
 #include <zkasio/session.hpp>
 
 #include <asio/co_spawn.hpp>
+#include <asio/detached.hpp>
 #include <asio/io_context.hpp>
 #include <asio/steady_timer.hpp>
+#include <asio/strand.hpp>
 #include <asio/this_coro.hpp>
 #include <asio/thread_pool.hpp>
 #include <asio/use_awaitable.hpp>
@@ -415,4 +417,23 @@ TEST_CASE("sasl: a child process that is forked during a login leaves it to its 
     asio::co_spawn(io, zk->close(), [&](std::exception_ptr, close_result) { closed = true; });
     turn_until([&] { return closed; });
     zk.reset();
+}
+
+TEST_CASE("sasl: a server that hangs up while the mechanism makes its first step is left at once") {
+    test_loop loop;
+    demanding_server server(loop.executor());
+    const auto mechanism = std::make_shared<one_token>();
+    int steps = 0;
+    mechanism->before = [&]() -> asio::awaitable<void> {
+        if (++steps == 1) co_await pause_for(1h);
+    };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        while (steps == 0) co_await pause_for(5ms);
+        server.wire.cut();
+        const std::error_code code = co_await code_of(zk.get("/a"));
+        CHECK(code == zk_errc::no_node);
+        CHECK(steps == 2);
+    };
+    client_options o = with_sasl(server.wire.address(), mechanism);
+    run_sasl(loop, {&server}, o.session_timeout(60s).connection_timeout(paced(5s)), body);
 }

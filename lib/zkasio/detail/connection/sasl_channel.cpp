@@ -27,7 +27,15 @@ secure_channel::progress sasl_channel::handshake() {
     }
     make_step();
     if (has_failed()) return progress::failed;
-    return login_.at() == sasl_login::stage::first_step ? progress::needs_input : progress::done;
+    return login_.at() == sasl_login::stage::first_step ? wait_for_first_step() : progress::done;
+}
+
+// What comes meanwhile is read: left unread, it would wake the client again at once, and hide that the server is gone.
+secure_channel::progress sasl_channel::wait_for_first_step() {
+    const progress how = below_->read(buffer_).how;
+    if (how == progress::done) login_.fail(sasl_login::out_of_step);
+    hung_up_ = how == progress::ended;
+    return how == progress::done || hung_up_ ? progress::failed : how;
 }
 
 secure_channel::transfer sasl_channel::read(std::span<char> to) {
@@ -84,7 +92,10 @@ secure_channel::transfer sasl_channel::write(std::span<const char> from) {
     return t;
 }
 
-std::string sasl_channel::failure() const { return has_failed() ? login_.failure() : below_->failure(); }
+std::string sasl_channel::failure() const {
+    if (hung_up_) return "hung up before the login (not serving, or too many connections)";
+    return has_failed() ? login_.failure() : below_->failure();
+}
 
 secure_channel::failure_kind sasl_channel::kind_of_failure() const {
     if (!has_failed()) return below_->kind_of_failure();

@@ -30,6 +30,7 @@ public:
 
 private:
     void make_step();
+    progress wait_for_first_step();
     transfer log_in();
     progress send();
     bool is_over() const noexcept { return login_.at() == sasl_login::stage::over; }
@@ -40,6 +41,7 @@ private:
     sasl_steps::talk_ptr talk_;
     sasl_login login_;
     bool below_is_open_ = false;
+    bool hung_up_ = false;  // during the first step
     std::optional<std::string> challenge_;  // of a step that waits for an earlier connection's
     std::string kept_;                      // for the library, before anything else
     std::array<char, 4096> buffer_;

@@ -9,7 +9,6 @@ namespace {
 constexpr std::size_t length_size = 4, answer_head = 16;  // behind the length: a number, a transaction, a code
 constexpr std::int32_t sasl_opcode = 102;
 constexpr std::int32_t auth_failed = -115, sasl_required = -124;
-constexpr const char* out_of_step = "SASL: the server's answers are out of step with the login";
 constexpr const char* malformed = "SASL: the server's answer is malformed";
 
 std::int32_t number_at(std::string_view bytes, std::size_t at) noexcept {
