@@ -405,3 +405,29 @@ TEST_CASE("while its mechanism makes the first step, a channel sees what the ser
         CHECK(rig.channel->handshake() == progress::needs_output);
     }
 }
+
+TEST_CASE("what wakes a client goes with the client, also while a step blocks a thread") {
+    asio::thread_pool pool(1);
+    std::promise<void> begun, go;
+    const std::shared_future<void> may_end(go.get_future());
+    auto block = [&begun, may_end](std::string) -> asio::awaitable<sasl_step> {
+        begun.set_value();
+        may_end.wait();
+        return answer_challenge("");
+    };
+    channel_rig rig(block);
+    rig.mechanism->where = pool.get_executor();
+    auto held = std::make_shared<int>();
+    const std::weak_ptr<int> seen = held;
+    rig.steps = std::make_shared<sasl_steps>(rig.mechanism,
+                                             strand_type(asio::any_io_executor(rig.loop->get_executor())),
+                                             [held = std::move(held)] {});
+    rig.make();
+    CHECK(rig.channel->handshake() == progress::needs_input);
+    begun.get_future().wait();
+    rig.channel.reset();
+    rig.steps.reset();
+    CHECK(seen.expired());
+    go.set_value();
+    pool.join();
+}

@@ -437,3 +437,31 @@ TEST_CASE("sasl: a server that hangs up while the mechanism makes its first step
     client_options o = with_sasl(server.wire.address(), mechanism);
     run_sasl(loop, {&server}, o.session_timeout(60s).connection_timeout(paced(5s)), body);
 }
+
+// For ASan: a strand of Asio's must not outlive its context.
+TEST_CASE("sasl: a client is closed and gone, and then its loop, while a step blocks a thread of the mechanism's") {
+    asio::thread_pool pool(1);
+    std::promise<void> begun, go;
+    const std::shared_future<void> may_end(go.get_future());
+    const auto mechanism = std::make_shared<one_token>();
+    mechanism->where = pool.get_executor();
+    mechanism->before = [&begun, may_end]() -> asio::awaitable<void> {
+        begun.set_value();
+        may_end.wait();
+        co_return;
+    };
+    {
+        asio::io_context io;
+        demanding_server server(io.get_executor());
+        {
+            const client zk(asio::make_strand(io), with_sasl(server.wire.address(), mechanism));
+            std::future<void> has_begun = begun.get_future();
+            while (has_begun.wait_for(0s) != std::future_status::ready) io.run_one_for(10ms);
+            asio::co_spawn(io, zk.close(), asio::detached);
+            server.wire.close();
+            io.run();
+        }
+    }
+    go.set_value();
+    pool.join();
+}

@@ -36,9 +36,11 @@ link::link(owner& o, const strand_type& strand, const client_options& options, b
 void link::start(reactor_mark reactor) {
     socket_->start(owner_.keep_alive(), std::move(reactor), [this](bool r, bool w) { owner_.on_ready(r, w); });
     if (!options_.sasl()) return;
+    // Called on any thread, on which the client must not end: so what is posted does not keep it alive.
     auto wake = [this, on = strand_, weak = std::weak_ptr<void>(owner_.keep_alive())] {
-        if (auto alive = weak.lock())
-            asio::post(on, [this, alive = std::move(alive)] { owner_.on_ready(true, false); });
+        asio::post(on, [this, weak] {
+            if (const auto alive = weak.lock()) owner_.on_ready(true, false);
+        });
     };
     sasl_ = std::make_shared<sasl_steps>(options_.sasl(), strand_, std::move(wake));
 }

@@ -28,7 +28,7 @@ std::string text_of(const std::exception_ptr& thrown) {
 
 struct sasl_steps::state {
     std::mutex mutex;
-    std::function<void()> wake;  // null: nobody is to be woken
+    const std::function<void()>* wake;  // null: nobody is to be woken
     bool busy = false;
     talk_ptr asked;  // who waits for the outcome of the step that is under way
     std::optional<outcome> ended;
@@ -54,7 +54,7 @@ struct sasl_steps::job {
         const std::lock_guard lock(of->mutex);
         of->busy = false;
         if (of->asked == talking) of->ended = std::move(o);
-        if (of->wake) of->wake();
+        if (of->wake) (*of->wake)();
     }
 
     std::shared_ptr<state> of;
@@ -65,8 +65,11 @@ struct sasl_steps::job {
 
 sasl_steps::sasl_steps(std::shared_ptr<const sasl_mechanism> mechanism, asio::any_io_executor clients,
                        std::function<void()> wake)
-    : mechanism_(std::move(mechanism)), clients_(std::move(clients)), state_(std::make_shared<state>()) {
-    state_->wake = std::move(wake);
+    : mechanism_(std::move(mechanism)),
+      clients_(std::move(clients)),
+      wake_(std::move(wake)),
+      state_(std::make_shared<state>()) {
+    state_->wake = &wake_;
 }
 
 sasl_steps::talk_ptr sasl_steps::begin(sasl_server with) const {
