@@ -431,3 +431,38 @@ TEST_CASE("what wakes a client goes with the client, also while a step blocks a 
     go.set_value();
     pool.join();
 }
+
+TEST_CASE("a child process cancels a step on the client's loop, and is woken by none") {
+    bool cancelled = false;
+    auto wait = [&cancelled](std::string) -> asio::awaitable<sasl_step> {
+        asio::steady_timer timer(co_await asio::this_coro::executor, 1h);
+        try {
+            co_await timer.async_wait(asio::use_awaitable);
+        } catch (const std::system_error&) {
+            cancelled = true;
+            throw;
+        }
+        co_return sasl_step::done();
+    };
+    channel_rig rig(wait);
+    rig.make();
+    CHECK(rig.channel->handshake() == progress::needs_input);
+    rig.turn();
+    const bool loop_first = GENERATE(true, false);
+    rig.loop->notify_fork(asio::execution_context::fork_prepare);
+    const pid_t pid = fork_child([&]() -> std::string {
+        rig.loop->notify_fork(asio::execution_context::fork_child);
+        if (!loop_first) {
+            rig.channel.reset();
+            rig.turn();
+            if (!cancelled) return "the step goes on";
+        }
+        rig.loop.reset();
+        return rig.wakes == 0 ? "" : "the client is woken";
+    });
+    rig.loop->notify_fork(asio::execution_context::fork_parent);
+    REQUIRE(pid > 0);
+    int status = -1;
+    REQUIRE(::waitpid(pid, &status, 0) == pid);
+    CHECK(status == 0);
+}

@@ -12,6 +12,8 @@
 
 namespace zkasio::detail {
 
+class body_run;
+
 /// Runs the steps of one client's mechanism, where the mechanism wants them to run. One at a time, also of different
 /// connections: a mechanism that hangs occupies one thread, however often the client tries again.
 ///
@@ -58,6 +60,7 @@ private:
     asio::any_io_executor clients_;
     const std::function<void()> wake_;  // a step does not own it: it may own an executor of the client's loop
     std::shared_ptr<state> state_;
+    std::weak_ptr<body_run> run_;  // of the step that was started last
     fork_mark made_here_;
 };
 
