@@ -465,3 +465,22 @@ TEST_CASE("sasl: a client is closed and gone, and then its loop, while a step bl
     go.set_value();
     pool.join();
 }
+
+TEST_CASE("sasl: a server that cannot be reached adds nothing to the pauses that follow another one's failed login") {
+    test_loop loop;
+    demanding_server server(loop.executor());
+    const auto mechanism = std::make_shared<one_token>();
+    int failures = 0;
+    mechanism->before = [&]() -> asio::awaitable<void> {
+        ++failures;
+        throw std::runtime_error("no ticket");
+        co_return;
+    };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await code_of(zk.get("/a"));
+        CHECK(failures >= 6);
+    };
+    // connect() to the address of a broadcast fails at once.
+    client_options o = with_sasl(server.wire.address() + ",255.255.255.255:1", mechanism);
+    run_sasl(loop, {&server}, o.connection_timeout(3s), body);
+}

@@ -72,6 +72,10 @@ int c_backend::library_process(int events) {
 interest c_backend::next_interest() {
     if (!usable()) return {};
     cure_poison();  // the library is about to connect again
+    if (!has_socket()) {
+        if (tunnel_) adopt_descriptor(-1);
+        login_failed_ = false;
+    }
     if (!unsent_.empty() && connected() && !finish_own_frame()) return wait_for_own_frame();
     take_next_server();
     const bool was_connected = connected();
@@ -184,7 +188,6 @@ bool c_backend::dig_tunnel() {
     }
     struct ::stat info {};
     if (::fstat(fd_, &info) == 0) inode_ = info.st_ino;
-    login_failed_ = false;
     return true;
 }
 
