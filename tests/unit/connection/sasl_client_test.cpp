@@ -125,6 +125,11 @@ asio::awaitable<void> pause_for(std::chrono::milliseconds d) {
     co_await timer.async_wait(asio::use_awaitable);
 }
 
+std::string under_two_names(const demanding_server& s) {
+    const std::string address = s.wire.address();
+    return address + ",127.1" + address.substr(address.find(':'));
+}
+
 }  // namespace
 
 TEST_CASE("sasl: the login comes first on each connection, and what is watched is read again behind it") {
@@ -483,4 +488,35 @@ TEST_CASE("sasl: a server that cannot be reached adds nothing to the pauses that
     // connect() to the address of a broadcast fails at once.
     client_options o = with_sasl(server.wire.address() + ",255.255.255.255:1", mechanism);
     run_sasl(loop, {&server}, o.connection_timeout(3s), body);
+}
+
+TEST_CASE("sasl: a server whose login fails under one of its names is tried under the next") {
+    test_loop loop;
+    demanding_server server(loop.executor());
+    const auto mechanism = std::make_shared<one_token>();
+    const std::int32_t failure = GENERATE(refused_login, -4);
+    server.wire.answer = [&, usual = server.wire.answer](const wire_server::request& r) -> wire_server::outcome {
+        if (r.type == sasl_opcode && mechanism->hosts.back() == mechanism->hosts.front()) return {failure, {}, true};
+        return usual(r);
+    };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const std::error_code code = co_await code_of(zk.get("/a"));
+        CHECK(code == zk_errc::no_node);
+        REQUIRE(mechanism->hosts.size() == 2);
+        CHECK(mechanism->hosts[0] != mechanism->hosts[1]);
+    };
+    run_sasl(loop, {&server}, with_sasl(under_two_names(server), mechanism), body);
+}
+
+TEST_CASE("sasl: a server that refuses all of its names refuses for good") {
+    test_loop loop;
+    demanding_server server(loop.executor());
+    server.refuses = true;
+    const auto mechanism = std::make_shared<one_token>();
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const std::error_code code = co_await code_of(zk.get("/a"));
+        CHECK(code == zk_errc::auth_failed);
+        CHECK(mechanism->hosts.size() == 2);
+    };
+    run_sasl(loop, {&server}, with_sasl(under_two_names(server), mechanism), body);
 }

@@ -196,16 +196,17 @@ server_address c_backend::server_to_secure() const {
     return server ? *server : server_address{};
 }
 
-// One server may be set up differently from the others. When each of them has refused the client, no other attempt will
-// be of use.
+// One server may be set up differently from the others, or know a client under one of its names only. When each has
+// refused the client under each name, no other attempt will be of use.
 void c_backend::look_at_login() {
-    if (!tunnel_ || !tunnel_->channel()) return;
+    if (!tunnel_ || !tunnel_->channel() || login_failed_) return;
     const secure_channel::failure_kind kind = tunnel_->channel()->kind_of_failure();
     if (kind == secure_channel::failure_kind::connection) return;
     login_failed_ = true;
+    ++refused_names_[endpoint_];
     if (kind != secure_channel::failure_kind::refusal) return;
-    refusing_.insert(endpoint_);
-    const auto refuses = [this](const server_address& s) { return refusing_.contains(endpoint_of(s)); };
+    refusing_.insert(server_);
+    const auto refuses = [this](const server_address& s) { return refusing_.contains(to_string(s)); };
     if (std::all_of(servers_.begin(), servers_.end(), refuses)) refused_ = login_refused_ = true;
 }
 
@@ -214,7 +215,8 @@ bool c_backend::tunnel_is_open() {
     tunnel_->receive();
     if (tunnel_->at() == tunnel::stage::open) return true;
     if (!tunnel_->failure().empty()) {
-        ++refused_names_[endpoint_];
+        look_at_login();
+        if (!login_failed_) ++refused_names_[endpoint_];
         fail(server_ + ": " + tunnel_->failure());
         fail_connection();
     }
