@@ -100,3 +100,13 @@ TEST_CASE("pacing: connections that were useless are followed by pauses that dou
     p.was_useless();
     CHECK(p.pause_of_next_session(0) == 0ms);  // an expired session is followed by another one at once
 }
+
+TEST_CASE("pacing: a login has a third of the session timeout, and more when none succeeds", "[pacing]") {
+    connection_pacing p;
+    p.set_servers(3);
+    CHECK(p.login_limit(12s) == 4s);
+    CHECK(p.login_limit(300ms) == 200ms);
+    for (int i = 0; i < 3; ++i) p.handshake_unanswered();
+    CHECK(p.login_limit(12s) == 8s);
+    CHECK(p.attempt_limit(12s) == 2666666666ns);
+}

@@ -520,3 +520,17 @@ TEST_CASE("sasl: a server that refuses all of its names refuses for good") {
     };
     run_sasl(loop, {&server}, with_sasl(under_two_names(server), mechanism), body);
 }
+
+TEST_CASE("sasl: a login has a third of the session timeout, however many servers there are") {
+    test_loop loop;
+    demanding_server server(loop.executor());
+    const auto mechanism = std::make_shared<one_token>();
+    mechanism->before = []() -> asio::awaitable<void> { co_await pause_for(700ms); };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const std::error_code code = co_await code_of(zk.get("/a"));
+        CHECK(code == zk_errc::no_node);
+        CHECK(mechanism->hosts.size() == 1);
+    };
+    const std::string down = ",127.0.0.1:1,127.0.0.1:2,127.0.0.1:3,127.0.0.1:4";  // a fifteenth of 6 s is 400 ms
+    run_sasl(loop, {&server}, with_sasl(server.wire.address() + down, mechanism).session_timeout(6s), body);
+}

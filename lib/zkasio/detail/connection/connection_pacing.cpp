@@ -33,8 +33,8 @@ connection_pacing::duration connection_pacing::pause(double random) const noexce
     return std::max(pause_after(failed_, servers_, random), pause_after_useless(random));
 }
 
-connection_pacing::duration connection_pacing::attempt_limit(duration session_timeout) const noexcept {
-    const duration first = std::max<duration>(200ms, session_timeout / (3 * servers_));
+connection_pacing::duration connection_pacing::limit(duration session_timeout, int share) const noexcept {
+    const duration first = std::max<duration>(200ms, session_timeout / share);
     const int rounds = std::min(unanswered_handshakes_ / servers_, 10);
     return std::max(first, std::min(first * (1 << rounds), session_timeout * 2 / 3));
 }

@@ -50,9 +50,13 @@ public:
     /// For connecting and for the answer to the handshake together. The handshake opens a session, a write of the whole
     /// ensemble: if all servers take longer than this, they get more time with each round, up to the C library's own
     /// limit.
-    duration attempt_limit(duration session_timeout) const noexcept;
+    duration attempt_limit(duration session_timeout) const noexcept { return limit(session_timeout, 3 * servers_); }
+    /// For a login and the answer to the handshake together, once a server has accepted the connection: a third of the
+    /// session timeout, whatever the number of servers, since all of them may have to wait for the same KDC.
+    duration login_limit(duration session_timeout) const noexcept { return limit(session_timeout, 3); }
 
 private:
+    duration limit(duration session_timeout, int share) const noexcept;
     static duration pause_after(int failed, int servers, double random) noexcept;
     duration pause_after_useless(double random) const noexcept;
 

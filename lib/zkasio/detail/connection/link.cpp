@@ -274,7 +274,9 @@ void link::secure() {
             return std::make_unique<sasl_channel>(below(descriptor, host), steps,
                                                   sasl_server(to.host, to.address, to.port));
         };
-    if (backend_ && connection == attempt_connection_) backend_->secure(std::move(make));
+    if (!backend_ || connection != attempt_connection_) return;
+    if (sasl_) attempt_deadline_ = clock::now() + pacing_.login_limit(backend_->session_timeout());
+    backend_->secure(std::move(make));
 }
 
 void link::process(bool readable, bool writable) {
