@@ -466,3 +466,32 @@ TEST_CASE("a child process cancels a step on the client's loop, and is woken by 
     REQUIRE(::waitpid(pid, &status, 0) == pid);
     CHECK(status == 0);
 }
+
+TEST_CASE("a connection that ends in the middle of a login is a login that has failed, however it ends") {
+    using kind = secure_channel::failure_kind;
+    channel_rig rig;
+    progress how{};
+    SECTION("by a reset") {
+        begin_login(rig);
+        rig.wire.has_failed = true;
+        rig.read(how);
+        CHECK(how == progress::failed);
+        CHECK(rig.channel->failure() == "SASL: hung up during the login: the wire's");
+    }
+    SECTION("while a token is written") {
+        rig.make();
+        REQUIRE(rig.shake_hands() == progress::done);
+        rig.write(session_request());
+        rig.wire.from_server += greeting().frame();
+        rig.wire.is_full = true;
+        rig.read(how);
+        REQUIRE(how == progress::needs_output);
+        rig.wire.is_full = false;
+        rig.wire.has_failed = true;
+        rig.read(how);
+        CHECK(how == progress::failed);
+        CHECK(rig.channel->failure() == "SASL: hung up during the login: the wire's");
+    }
+    SECTION("as it is given up") { begin_login(rig); }
+    CHECK(rig.channel->kind_of_failure() == kind::login);
+}

@@ -534,3 +534,38 @@ TEST_CASE("sasl: a login has a third of the session timeout, however many server
     const std::string down = ",127.0.0.1:1,127.0.0.1:2,127.0.0.1:3,127.0.0.1:4";  // a fifteenth of 6 s is 400 ms
     run_sasl(loop, {&server}, with_sasl(server.wire.address() + down, mechanism).session_timeout(6s), body);
 }
+
+TEST_CASE("sasl: an attempt that is given up in the middle of a login is one that has failed") {
+    test_loop loop;
+    demanding_server server(loop.executor());
+    // Under the first of the server's names, the second step hangs: behind the session.
+    struct hanging final : sasl_mechanism {
+        struct talk final : sasl_conversation {
+            explicit talk(bool h) : hangs(h) {}
+            asio::awaitable<sasl_step> step(std::string challenge) override {
+                if (challenge.empty()) co_return sasl_step::send("first");
+                if (hangs) co_await pause_for(1h);
+                co_return sasl_step::send_last("last");
+            }
+            bool hangs;
+        };
+        std::unique_ptr<sasl_conversation> begin(const sasl_server& with) const override {
+            hosts.push_back(with.host());
+            return std::make_unique<talk>(hosts.back() == hosts.front());
+        }
+        mutable std::vector<std::string> hosts;
+    };
+    server.wire.answer = [](const wire_server::request& r) -> wire_server::outcome {
+        if (r.type != sasl_opcode) return {-101};
+        const bool is_last = r.body.substr(4) == "last";
+        return {0, is_last ? jute_writer().null().bytes() : jute_writer().text("challenge").bytes()};
+    };
+    const auto mechanism = std::make_shared<hanging>();
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const std::error_code code = co_await code_of(zk.get("/a"));
+        CHECK(code == zk_errc::no_node);
+        CHECK(mechanism->hosts.size() == 2);
+    };
+    client_options o = with_sasl(under_two_names(server), nullptr).sasl(mechanism);
+    run_sasl(loop, {&server}, o.session_timeout(paced(1s)).connection_timeout(paced(5s)), body);
+}

@@ -166,7 +166,7 @@ void c_backend::tell_news() {
 // Tells the listener all that has happened, and then whether the link has changed. Called last in each entry point.
 void c_backend::report() {
     if (telling_) return;
-    look_at_login();
+    if (tunnel_ && tunnel_->has_ended()) look_at_login();
     if (looks_at_frames() && !connected()) lose_own();
     tell_news();
     while (!made_here_.forked() && link() != reported_) {

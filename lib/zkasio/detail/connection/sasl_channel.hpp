@@ -33,7 +33,12 @@ private:
     progress wait_for_first_step();
     transfer log_in();
     progress send();
+    progress ended_by(progress how);
     bool is_over() const noexcept { return login_.at() == sasl_login::stage::over; }
+    // A session was opened for it.
+    bool is_under_way() const noexcept {
+        return login_.at() == sasl_login::stage::answer || login_.at() == sasl_login::stage::step;
+    }
     bool has_failed() const noexcept { return login_.at() == sasl_login::stage::failed; }
 
     std::unique_ptr<secure_channel> below_;

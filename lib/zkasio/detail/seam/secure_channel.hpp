@@ -39,7 +39,8 @@ public:
     virtual transfer write(std::span<const char> from) = 0;
     virtual std::string failure() const = 0;
 
-    /// What has failed: it decides when the next attempt is made, and whether there is one.
+    /// What has failed, or fails if the connection ends now: it decides when the next attempt is made, and whether there
+    /// is one.
     enum class failure_kind {
         connection,
         login,    ///< the client cannot log in: nothing that the server has decided
