@@ -569,3 +569,27 @@ TEST_CASE("sasl: an attempt that is given up in the middle of a login is one tha
     client_options o = with_sasl(under_two_names(server), nullptr).sasl(mechanism);
     run_sasl(loop, {&server}, o.session_timeout(paced(1s)).connection_timeout(paced(5s)), body);
 }
+
+TEST_CASE("sasl: a refused login is final, also while a credential is unconfirmed") {
+    test_loop loop;
+    demanding_server server(loop.executor());
+    const auto mechanism = std::make_shared<one_token>();
+    server.wire.answer = [&, usual = server.wire.answer](const wire_server::request& r) -> wire_server::outcome {
+        if (r.type != opcode::get) return usual(r);
+        server.refuses = true;
+        server.wire.cut();  // with the credential unread
+        return {};
+    };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await sasl_session_of(zk);
+        auto executor = co_await asio::this_coro::executor;
+        asio::co_spawn(executor, zk.get("/a"), [](std::exception_ptr, const node_data&) {});
+        const std::error_code code = co_await code_of(zk.add_auth("digest", "a:b"));
+        CHECK(code == zk_errc::auth_failed);
+        const std::size_t handshakes = server.wire.handshakes.size();
+        co_await pause_for(100ms);
+        CHECK(zk.state() == session_state::auth_failed);
+        CHECK(server.wire.handshakes.size() == handshakes);
+    };
+    run_sasl(loop, {&server}, with_sasl(server.wire.address(), mechanism), body);
+}
