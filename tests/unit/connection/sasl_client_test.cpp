@@ -593,3 +593,25 @@ TEST_CASE("sasl: a refused login is final, also while a credential is unconfirme
     };
     run_sasl(loop, {&server}, with_sasl(server.wire.address(), mechanism), body);
 }
+
+TEST_CASE("sasl: failed logins are no connections that ended before a request was answered") {
+    test_loop loop;
+    demanding_server server(loop.executor());
+    const auto mechanism = std::make_shared<one_token>();
+    int failures = 0;
+    mechanism->before = [&]() -> asio::awaitable<void> {
+        if (++failures <= 6) throw std::runtime_error("no ticket");
+        co_return;
+    };
+    std::string logged;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await sasl_session_of(zk);
+        server.wire.cut();
+        co_await code_of(zk.get("/a"));
+        CHECK(failures == 8);
+        CHECK_FALSE(has(logged, "connections in a row"));
+    };
+    client_options o = with_sasl(server.wire.address(), mechanism);
+    o.log([&](const log_record& r) { logged += std::string(r.text()) + '\n'; }, log_level::debug);
+    run_sasl(loop, {&server}, std::move(o), body);
+}

@@ -357,12 +357,11 @@ void link::attempt_failed(time_point now, bool was_up) {
     if (pacing_.round_over() && has_names && resolve_at_ == time_point::max()) resolve_at_ = connect_not_before_;
 }
 
-// A login that fails has cost a server, or a KDC, more than a connection: the pauses double. But a session that lives
-// is not lost to them, once the reason is gone.
+// A session that lives is not lost to the pauses behind logins that fail, once the reason is gone.
 link::duration link::pause_after_failure() noexcept {
     if (!backend_->login_failed()) return pacing_.pause(jitter());
-    pacing_.was_useless();
-    const duration pause = pacing_.pause(jitter());
+    pacing_.login_failed();
+    const duration pause = pacing_.pause_after_login(jitter());
     return backend_->session_id() == 0 ? pause : std::min<duration>(pause, backend_->session_timeout() / 4);
 }
 
