@@ -615,3 +615,23 @@ TEST_CASE("sasl: failed logins are no connections that ended before a request wa
     o.log([&](const log_record& r) { logged += std::string(r.text()) + '\n'; }, log_level::debug);
     run_sasl(loop, {&server}, std::move(o), body);
 }
+
+TEST_CASE("sasl: for a session that has long expired, no more is asked than for a new one") {
+    test_loop loop;
+    demanding_server server(loop.executor());
+    const auto mechanism = std::make_shared<one_token>();
+    int failures = 0;
+    mechanism->before = [&]() -> asio::awaitable<void> {
+        ++failures;
+        throw std::runtime_error("no ticket");
+        co_return;
+    };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await code_of(zk.get("/a"));
+        CHECK(failures >= 3);
+        CHECK(failures < 14);
+    };
+    client_options o = with_sasl(server.wire.address(), mechanism);
+    o.resume(session_credentials(0x1001, "0123456789abcdef")).session_timeout(1s).connection_timeout(5s);
+    run_sasl(loop, {&server}, std::move(o), body);
+}

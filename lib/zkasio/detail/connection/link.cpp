@@ -200,6 +200,7 @@ bool link::open(std::vector<server_address> servers) {
     }
     state_ = link_state::disconnected;
     former_at_ = former_ ? former_stage::resuming : former_stage::none;
+    session_ends_ = p.session_id == 0 ? time_point() : clock::now() + p.session_timeout / 3 * 4;
     return true;
 }
 
@@ -229,6 +230,7 @@ void link::changed(link_state s) {
 }
 
 void link::connection_over() {
+    session_ends_ = clock::now() + backend_->session_timeout() / 3 * 4;
     if (clock::now() - connected_at_ >= connection_pacing::longest) {
         pacing_.reset();
         backend_->begin_round();
@@ -350,7 +352,7 @@ void link::attempt_failed(time_point now, bool was_up) {
     pacing_.attempt_failed();
     if (const std::string why = backend_->last_failure(); !why.empty()) last_failure_ = why;
     if (!was_up) note_failure();
-    connect_not_before_ = now + pause_after_failure();
+    connect_not_before_ = now + pause_after_failure(now);
     // A whole round without success: the addresses of the names may have changed.
     const bool has_names = std::any_of(servers_.hosts.begin(), servers_.hosts.end(),
                                        [](const host_port& h) { return !is_numeric(h.host); });
@@ -358,11 +360,11 @@ void link::attempt_failed(time_point now, bool was_up) {
 }
 
 // A session that lives is not lost to the pauses behind logins that fail, once the reason is gone.
-link::duration link::pause_after_failure() noexcept {
+link::duration link::pause_after_failure(time_point now) noexcept {
     if (!backend_->login_failed()) return pacing_.pause(jitter());
     pacing_.login_failed();
     const duration pause = pacing_.pause_after_login(jitter());
-    return backend_->session_id() == 0 ? pause : std::min<duration>(pause, backend_->session_timeout() / 4);
+    return now < session_ends_ ? std::min<duration>(pause, backend_->session_timeout() / 4) : pause;
 }
 
 // One warning for a round through the list, with all that was met: a server that is down while the others serve is
