@@ -635,3 +635,15 @@ TEST_CASE("sasl: for a session that has long expired, no more is asked than for 
     o.resume(session_credentials(0x1001, "0123456789abcdef")).session_timeout(1s).connection_timeout(5s);
     run_sasl(loop, {&server}, std::move(o), body);
 }
+
+TEST_CASE("sasl: a server that expects TLS is told from others by a client without TLS") {
+    test_loop loop;
+    demanding_server server(loop.executor());
+    server.wire.greet = [](const wire_server::handshake&) { return std::nullopt; };
+    const auto mechanism = std::make_shared<one_token>();
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const std::string text = co_await message_of(zk.get("/a"));
+        CHECK(has(text, "or it expects TLS"));
+    };
+    run_sasl(loop, {&server}, with_sasl(server.wire.address(), mechanism).connection_timeout(300ms), body);
+}

@@ -135,10 +135,11 @@ bool c_backend::explain(std::string_view text) {
     if (rc == ZOPERATIONTIMEOUT && reported_ != link_state::connected) return fail(attempt()), true;
     if (rc == ZOPERATIONTIMEOUT) why = "no answer for two thirds of the session timeout";
     if (rc == ZRUNTIMEINCONSISTENCY) why = "its answers are out of step with the requests";
+    const bool is_encrypted = tunnel_ && (!tunnel_->channel() || tunnel_->channel()->encrypts());
     // The library's codes for an end of file. The text of errno would be in the program's language.
     const int failure = std::atoi(std::string(text.substr(number + 6, open - number - 6)).c_str());
     if (rc == ZCONNECTIONLOSS && (failure == EHOSTDOWN || (tunnel_ && failure == EPIPE)))
-        why = reported_ == link_state::connected ? "closed by the server" : tunnel_ ? hung_up_behind_tls : hung_up;
+        why = reported_ == link_state::connected ? "closed by the server" : is_encrypted ? hung_up_behind_tls : hung_up;
     if (tunnel_ && !tunnel_->failure().empty()) why = tunnel_->failure();
     fail(named(who) + ": " + std::string(why));
     return true;

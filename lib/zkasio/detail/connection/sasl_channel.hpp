@@ -24,6 +24,7 @@ public:
     transfer read(std::span<char> to) override;
     transfer write(std::span<const char> from) override;
     std::string failure() const override;
+    bool encrypts() const override { return below_->encrypts(); }
     failure_kind kind_of_failure() const override;
     std::string awaits() const override;
     boot_clock::time_point deadline() const override { return login_.deadline(); }

@@ -105,6 +105,7 @@ bool sasl_login::read_session() {
         at_ = stage::over;
         return false;
     }
+    if (request_sent_ < request_size()) return fail(out_of_step), false;
     kept_ = incoming_.substr(0, size);
     incoming_.erase(0, size);
     deadline_ = requested_at_ + std::chrono::milliseconds(timeout) / 2;
