@@ -36,18 +36,16 @@ void sasl_login::fail(std::string why) {
 // ----------------------------------------------------------------------------------------------- the mechanism
 
 void sasl_login::stepped(sasl_step made) {
-    if (at_ == stage::first_step) {
-        first_ = std::move(made);
-        at_ = stage::session;
-    } else if (at_ == stage::step) {
-        send(std::move(made));
-    }
+    if (at_ != stage::first_step && at_ != stage::step) return;
+    if (!made.token() && !made.is_last()) return fail("SASL: the mechanism has made no step");
+    if (made.token() && made.token()->size() > largest_token) return fail("SASL: the mechanism's token is too long");
+    if (at_ == stage::step) return send(std::move(made));
+    first_ = std::move(made);
+    at_ = stage::session;
 }
 
 void sasl_login::send(sasl_step made) {
-    if (!made.token() && !made.is_last()) return fail("SASL: the mechanism has made no step");
     if (!made.token()) return end();
-    if (made.token()->size() > largest_token) return fail("SASL: the mechanism's token is too long");
     if (number_ == most_steps) return fail("SASL: the login does not come to an end");
     append(outgoing_, 12 + made.token()->size());
     append(outgoing_, static_cast<std::size_t>(++number_));
