@@ -197,6 +197,8 @@ TEST_CASE("sasl: when all servers have refused, the client has failed for good, 
         CHECK(two.wire.handshakes.size() == 1);
         CHECK_FALSE(has(text + logged, "let me in"));
         CHECK(has(logged, "all servers have refused the login"));
+        const close_result how = co_await zk.close();
+        CHECK(how == close_result::session_left_to_expire);
     };
     client_options o = with_sasl(one.wire.address() + "," + two.wire.address(), mechanism);
     o.log([&](const log_record& r) { logged += std::string(r.text()) + '\n'; }, log_level::debug);

@@ -182,6 +182,7 @@ bool c_backend::dig_tunnel() {
     }
     try {
         tunnel_ = tunnel::behind(fd_, server->host);
+        behind_tunnel_ = *server;
     } catch (const std::exception& e) {
         fail(server_ + ": " + e.what());
         return false;
@@ -189,11 +190,6 @@ bool c_backend::dig_tunnel() {
     struct ::stat info {};
     if (::fstat(fd_, &info) == 0) inode_ = info.st_ino;
     return true;
-}
-
-server_address c_backend::server_to_secure() const {
-    const server_address* const server = server_at(endpoint_);
-    return server ? *server : server_address{};
 }
 
 // One server may be set up differently from the others, or know a client under one of its names only. When each has
