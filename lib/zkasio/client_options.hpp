@@ -234,9 +234,10 @@ public:
 
     /// Authenticates each connection by SASL, before anything but the session's own handshake: `.sasl(digest_md5(user,
     /// password))` of zkasio/sasl/digest_md5.hpp, or another mechanism, see docs/sasl.md. With or without tls(). The
-    /// login is part of an attempt to connect: when one server refuses the client, it goes on with the others. When all
-    /// have refused since the last connection, the client is session_state::auth_failed for good. The identity is
-    /// sasl_user(name). nullptr: no SASL.
+    /// login is part of an attempt to connect: when one server refuses the client, it goes on with the others, and with
+    /// the server's other names. When all addresses of the list have refused, under each of their names, since the last
+    /// connection, the client is session_state::auth_failed for good. While one of them does not answer, the client
+    /// goes on at growing pauses. The identity is sasl_user(name). nullptr: no SASL.
     client_options& sasl(std::shared_ptr<const sasl_mechanism> m) { sasl_ = std::move(m); return *this; }
 
     const std::string& servers() const noexcept { return servers_; }

@@ -48,7 +48,11 @@ private:
     bool is_last_ = false;
 };
 
-/// The login of one connection, one step after another.
+/// The login of one connection, one step after another: at most 20 tokens, of at most 128 KiB in either direction.
+///
+/// *Lifetime*: destroyed when its connection ends, on the client's thread and perhaps in the middle of a turn of the
+/// client, or, if a step is under way then, where that step ends; in a forked child process as well. So its destructor
+/// must not throw, wait, or use the client.
 class sasl_conversation {
 public:
     virtual ~sasl_conversation() = default;
@@ -56,9 +60,12 @@ public:
     /// An exception ends the attempt to connect: its text is told as the reason, and logged, so it must contain no
     /// secret.
     ///
-    /// *Cancellation*: a step that takes longer than the attempt to connect may take, or whose client is closed, is
-    /// cancelled, and its result is not used. The client does not wait for its end; but the next connection's first
-    /// step does not begin before. So a step that blocks its thread for long occupies one thread for each client.
+    /// *Cancellation*: all steps and round trips of a login together have a third of the session timeout, but at least
+    /// 200 ms, from the moment at which a server has accepted the connection; if no server answers in time, up to two
+    /// thirds; and behind the first step never more than half of the timeout that the server has granted. A step that
+    /// takes longer, or whose client is closed, is cancelled, and its result is not used. The client does not wait for
+    /// its end; but the next connection's first step does not begin before. So a step that blocks its thread for long
+    /// occupies one thread for each client.
     /// @param challenge empty in the first step, which takes place before anything is sent to ZooKeeper, and when the
     /// server has sent none.
     virtual asio::awaitable<sasl_step> step(std::string challenge) = 0;
@@ -69,12 +76,16 @@ public:
 ///
 /// Several clients, and several threads, may call a mechanism concurrently.
 ///
-/// *Lifetime*: clients share the mechanism. The context of its executor has to exist until they are closed.
+/// *Lifetime*: clients, and steps that are under way, share the mechanism: the last of them destroys it, on its thread.
+/// The context of its executor has to exist until the clients are closed, or destroyed together with their event loop.
 class sasl_mechanism {
 public:
     virtual ~sasl_mechanism() = default;
 
-    /// Where begin() and all steps run. Empty: as part of the client, which does nothing else meanwhile.
+    /// Where begin() and all steps run. Called by the client, for each step: a step has another strand than the one
+    /// before, so a conversation must not keep an executor for the next. Empty: on the client's own strand. Then the
+    /// client does nothing else while a step computes, and a step must not wait for an operation of the same client,
+    /// which itself waits for the login.
     virtual asio::any_io_executor executor() const { return {}; }
 
     /// For each connection, before its first step. Exceptions are treated as those of a step.

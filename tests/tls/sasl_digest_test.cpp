@@ -116,6 +116,10 @@ TEST_CASE("digest-md5: the response is that of RFC 2831") {
     CHECK(has(umlaut.token(), "username=\"m\xc3\xbcller\""));
     const digest_response euro(c, "alice", "\xe2\x82\xac\xc3\xbc", "cafe");
     CHECK(response_in(euro.token()) == "65508be2d7ed41101ab4e3f46f1b334b");
+    // A realm that is no UTF-8 is hashed as it is, whatever it looks like.
+    const digest_challenge latin = parse_digest_challenge("realm=\"\xc2\xa3\",nonce=n,algorithm=md5-sess");
+    const digest_response pound(latin, "alice", "wonder", "cafe");
+    CHECK(response_in(pound.token()) == "5517e14c51fbff7cf1352967307389bf");
 }
 
 TEST_CASE("digest-md5: names with quotes and backslashes are quoted") {

@@ -24,9 +24,10 @@ namespace zkasio {
 /// @param user UTF-8, and so is the password.
 ZKASIO_EXPORT std::shared_ptr<const sasl_mechanism> digest_md5(std::string user, std::string password);
 
-/// The same, with a password that may change.
-/// @param password called for each connection. An exception ends the attempt to connect, and its text is told as the
-/// reason.
+/// The same, with a password that may change. It has to be known to one of the servers at least: when all have refused
+/// a login since the last connection, no other is made, see client_options::sasl().
+/// @param password called for each connection; concurrently, if several clients share the mechanism. An exception ends
+/// the attempt to connect, and its text is told as the reason.
 /// @param where `password` is called; empty: as part of the client, which does nothing else meanwhile.
 ZKASIO_EXPORT std::shared_ptr<const sasl_mechanism> digest_md5(std::string user,
                                                                std::function<std::string()> password,

@@ -108,3 +108,11 @@ TEST_CASE("what is in front of a wrong answer is in order") {
     const auto with_number = another.received(std::span(wrong).subspan(6));
     CHECK((with_number.good == 0 && with_number.wrong));
 }
+
+TEST_CASE("a server that expects TLS is told from those that are no ZooKeeper servers") {
+    answer_order order;
+    const std::string alert("\x15\x03\x03\0\x02\x02\x50", 7);
+    const answer_order::verdict seen = order.received(alert);
+    CHECK(seen.good == 0);
+    CHECK(std::string(seen.wrong) == "expects TLS");
+}

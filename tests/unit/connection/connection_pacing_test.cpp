@@ -100,3 +100,30 @@ TEST_CASE("pacing: connections that were useless are followed by pauses that dou
     p.was_useless();
     CHECK(p.pause_of_next_session(0) == 0ms);  // an expired session is followed by another one at once
 }
+
+TEST_CASE("pacing: a login has a third of the session timeout, and more when none succeeds", "[pacing]") {
+    connection_pacing p;
+    p.set_servers(3);
+    CHECK(p.login_limit(12s) == 4s);
+    CHECK(p.login_limit(300ms) == 200ms);
+    for (int i = 0; i < 3; ++i) p.handshake_unanswered();
+    CHECK(p.login_limit(12s) == 8s);
+    CHECK(p.attempt_limit(12s) == 2666666666ns);
+}
+
+TEST_CASE("pacing: logins that fail are followed by pauses that double, until one succeeds", "[pacing]") {
+    connection_pacing p;
+    p.set_servers(2);
+    for (int i = 0; i < 6; ++i) {
+        p.attempt_failed();
+        p.login_failed();
+    }
+    CHECK(p.pause_after_login(0) == 400ms);
+    CHECK(p.pause(0) < 100ms);  // another server's failure
+    CHECK(p.useless() == 0);
+    p.connected();
+    CHECK(p.pause_after_login(0) < 10ms);
+    CHECK(p.pause_of_next_session(0) == 0ms);
+    p.was_useless();
+    CHECK(p.pause_after_login(0) == p.pause(0));
+}

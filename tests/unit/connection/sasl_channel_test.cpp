@@ -1,6 +1,7 @@
 // The steps of a mechanism, and the channel that makes them, over a channel that the test plays.
 
 #include "support/catch.hpp"
+#include "support/fork_child.hpp"
 #include "support/jute_writer.hpp"
 #include "support/scripted_connection.hpp"
 
@@ -12,6 +13,8 @@
 #include <asio/this_coro.hpp>
 #include <asio/thread_pool.hpp>
 #include <asio/use_awaitable.hpp>
+
+#include <sys/wait.h>
 
 #include <array>
 #include <atomic>
@@ -34,7 +37,7 @@ namespace {
 struct sasl_wire {
     std::string from_server, to_server;
     std::size_t at_once = 1000;
-    bool has_ended = false, is_full = false;
+    bool has_ended = false, has_failed = false, is_full = false, wants_output = false;
 };
 
 class sasl_below final : public secure_channel {
@@ -43,6 +46,8 @@ public:
     progress handshake() override { return progress::done; }
     transfer read(std::span<char> to) override {
         const std::size_t n = std::min({to.size(), wire_.at_once, wire_.from_server.size()});
+        if (wire_.has_failed) return {progress::failed};
+        if (wire_.wants_output) return {progress::needs_output};
         if (n == 0) return {wire_.has_ended ? progress::ended : progress::needs_input};
         std::copy_n(wire_.from_server.begin(), n, to.begin());
         wire_.from_server.erase(0, n);
@@ -50,6 +55,7 @@ public:
     }
     transfer write(std::span<const char> from) override {
         if (wire_.is_full) return {progress::needs_output};
+        if (wire_.has_failed) return {progress::failed};
         const std::size_t n = std::min(from.size(), wire_.at_once);
         wire_.to_server.append(from.data(), n);
         return {progress::done, n};
@@ -370,4 +376,122 @@ TEST_CASE("a step on the client's loop goes with the loop") {
     rig.steps->stop();
     rig.loop.reset();
     CHECK(rig.wakes == 0);
+}
+
+TEST_CASE("while its mechanism makes the first step, a channel sees what the server does") {
+    using kind = secure_channel::failure_kind;
+    channel_rig rig(wait_for_ever);
+    rig.make();
+    REQUIRE(rig.channel->handshake() == progress::needs_input);
+    SECTION("it hangs up") {
+        rig.wire.has_ended = true;
+        CHECK(rig.channel->handshake() == progress::failed);
+        CHECK(rig.channel->failure() == "hung up before the login (not serving, or too many connections)");
+        CHECK(rig.channel->kind_of_failure() == kind::connection);
+    }
+    SECTION("its connection fails") {
+        rig.wire.has_failed = true;
+        CHECK(rig.channel->handshake() == progress::failed);
+        CHECK(rig.channel->failure() == "the wire's");
+        CHECK(rig.channel->kind_of_failure() == kind::connection);
+    }
+    SECTION("it says something") {
+        rig.wire.from_server = "x";
+        CHECK(rig.channel->handshake() == progress::failed);
+        CHECK(rig.channel->failure() == "SASL: the server's answers are out of step with the login");
+    }
+    SECTION("TLS has to write first") {
+        rig.wire.wants_output = true;
+        CHECK(rig.channel->handshake() == progress::needs_output);
+    }
+}
+
+TEST_CASE("what wakes a client goes with the client, also while a step blocks a thread") {
+    asio::thread_pool pool(1);
+    std::promise<void> begun, go;
+    const std::shared_future<void> may_end(go.get_future());
+    auto block = [&begun, may_end](std::string) -> asio::awaitable<sasl_step> {
+        begun.set_value();
+        may_end.wait();
+        return answer_challenge("");
+    };
+    channel_rig rig(block);
+    rig.mechanism->where = pool.get_executor();
+    auto held = std::make_shared<int>();
+    const std::weak_ptr<int> seen = held;
+    rig.steps = std::make_shared<sasl_steps>(rig.mechanism,
+                                             strand_type(asio::any_io_executor(rig.loop->get_executor())),
+                                             [held = std::move(held)] {});
+    rig.make();
+    CHECK(rig.channel->handshake() == progress::needs_input);
+    begun.get_future().wait();
+    rig.channel.reset();
+    rig.steps.reset();
+    CHECK(seen.expired());
+    go.set_value();
+    pool.join();
+}
+
+TEST_CASE("a child process cancels a step on the client's loop, and is woken by none") {
+    bool cancelled = false;
+    auto wait = [&cancelled](std::string) -> asio::awaitable<sasl_step> {
+        asio::steady_timer timer(co_await asio::this_coro::executor, 1h);
+        try {
+            co_await timer.async_wait(asio::use_awaitable);
+        } catch (const std::system_error&) {
+            cancelled = true;
+            throw;
+        }
+        co_return sasl_step::done();
+    };
+    channel_rig rig(wait);
+    rig.make();
+    CHECK(rig.channel->handshake() == progress::needs_input);
+    rig.turn();
+    const bool loop_first = GENERATE(true, false);
+    rig.loop->notify_fork(asio::execution_context::fork_prepare);
+    const pid_t pid = fork_child([&]() -> std::string {
+        rig.loop->notify_fork(asio::execution_context::fork_child);
+        if (!loop_first) {
+            rig.channel.reset();
+            rig.turn();
+            if (!cancelled) return "the step goes on";
+        }
+        rig.loop.reset();
+        return rig.wakes == 0 ? "" : "the client is woken";
+    });
+    rig.loop->notify_fork(asio::execution_context::fork_parent);
+    REQUIRE(pid > 0);
+    int status = -1;
+    REQUIRE(::waitpid(pid, &status, 0) == pid);
+    CHECK(status == 0);
+}
+
+TEST_CASE("a connection that ends in the middle of a login is a login that has failed, however it ends") {
+    using kind = secure_channel::failure_kind;
+    channel_rig rig;
+    progress how{};
+    SECTION("by a reset") {
+        begin_login(rig);
+        rig.wire.has_failed = true;
+        rig.read(how);
+        CHECK(how == progress::failed);
+        CHECK(rig.channel->failure() == "SASL: hung up during the login: the wire's");
+    }
+    SECTION("while a token is written") {
+        rig.make();
+        REQUIRE(rig.shake_hands() == progress::done);
+        rig.write(session_request());
+        rig.wire.from_server += greeting().frame();
+        rig.wire.is_full = true;
+        rig.read(how);
+        REQUIRE(how == progress::needs_output);
+        rig.wire.is_full = false;
+        rig.wire.has_failed = true;
+        rig.read(how);
+        CHECK(how == progress::failed);
+        CHECK(rig.channel->failure() == "SASL: hung up during the login: the wire's");
+    }
+    SECTION("as it is given up") { begin_login(rig); }
+    CHECK(rig.channel->kind_of_failure() == kind::login);
 }

@@ -12,8 +12,10 @@
 #include <zkasio/session.hpp>
 
 #include <asio/co_spawn.hpp>
+#include <asio/detached.hpp>
 #include <asio/io_context.hpp>
 #include <asio/steady_timer.hpp>
+#include <asio/strand.hpp>
 #include <asio/this_coro.hpp>
 #include <asio/thread_pool.hpp>
 #include <asio/use_awaitable.hpp>
@@ -124,6 +126,11 @@ asio::awaitable<void> pause_for(std::chrono::milliseconds d) {
     co_await timer.async_wait(asio::use_awaitable);
 }
 
+std::string under_two_names(const demanding_server& s) {
+    const std::string address = s.wire.address();
+    return address + ",127.1" + address.substr(address.find(':'));
+}
+
 }  // namespace
 
 TEST_CASE("sasl: the login comes first on each connection, and what is watched is read again behind it") {
@@ -216,6 +223,8 @@ TEST_CASE("sasl: when all servers have refused, the client has failed for good, 
         CHECK(two.wire.handshakes.size() == 1);
         CHECK_FALSE(has(text + logged, "let me in"));
         CHECK(has(logged, "all servers have refused the login"));
+        const close_result how = co_await zk.close();
+        CHECK(how == close_result::session_left_to_expire);
     };
     client_options o = with_sasl(one.wire.address() + "," + two.wire.address(), mechanism);
     o.log([&](const log_record& r) { logged += std::string(r.text()) + '\n'; }, log_level::debug);
@@ -441,4 +450,228 @@ TEST_CASE("sasl: a child process that is forked during a login leaves it to its 
     asio::co_spawn(io, zk->close(), [&](std::exception_ptr, close_result) { closed = true; });
     turn_until([&] { return closed; });
     zk.reset();
+}
+
+TEST_CASE("sasl: a server that hangs up while the mechanism makes its first step is left at once") {
+    test_loop loop;
+    demanding_server server(loop.executor());
+    const auto mechanism = std::make_shared<one_token>();
+    int steps = 0;
+    mechanism->before = [&]() -> asio::awaitable<void> {
+        if (++steps == 1) co_await pause_for(1h);
+    };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        while (steps == 0) co_await pause_for(5ms);
+        server.wire.cut();
+        const std::error_code code = co_await code_of(zk.get("/a"));
+        CHECK(code == zk_errc::no_node);
+        CHECK(steps == 2);
+    };
+    client_options o = with_sasl(server.wire.address(), mechanism);
+    run_sasl(loop, {&server}, o.session_timeout(60s).connection_timeout(paced(5s)), body);
+}
+
+// For ASan: a strand of Asio's must not outlive its context.
+TEST_CASE("sasl: a client is closed and gone, and then its loop, while a step blocks a thread of the mechanism's") {
+    asio::thread_pool pool(1);
+    std::promise<void> begun, go;
+    const std::shared_future<void> may_end(go.get_future());
+    const auto mechanism = std::make_shared<one_token>();
+    mechanism->where = pool.get_executor();
+    mechanism->before = [&begun, may_end]() -> asio::awaitable<void> {
+        begun.set_value();
+        may_end.wait();
+        co_return;
+    };
+    {
+        asio::io_context io;
+        demanding_server server(io.get_executor());
+        {
+            const client zk(asio::make_strand(io), with_sasl(server.wire.address(), mechanism));
+            std::future<void> has_begun = begun.get_future();
+            while (has_begun.wait_for(0s) != std::future_status::ready) io.run_one_for(10ms);
+            asio::co_spawn(io, zk.close(), asio::detached);
+            server.wire.close();
+            io.run();
+        }
+    }
+    go.set_value();
+    pool.join();
+}
+
+TEST_CASE("sasl: a server that cannot be reached adds nothing to the pauses that follow another one's failed login") {
+    test_loop loop;
+    demanding_server server(loop.executor());
+    const auto mechanism = std::make_shared<one_token>();
+    int failures = 0;
+    mechanism->before = [&]() -> asio::awaitable<void> {
+        ++failures;
+        throw std::runtime_error("no ticket");
+        co_return;
+    };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await code_of(zk.get("/a"));
+        CHECK(failures >= 6);
+    };
+    // connect() to the address of a broadcast fails at once.
+    client_options o = with_sasl(server.wire.address() + ",255.255.255.255:1", mechanism);
+    run_sasl(loop, {&server}, o.connection_timeout(3s), body);
+}
+
+TEST_CASE("sasl: a server whose login fails under one of its names is tried under the next") {
+    test_loop loop;
+    demanding_server server(loop.executor());
+    const auto mechanism = std::make_shared<one_token>();
+    const std::int32_t failure = GENERATE(refused_login, -4);
+    server.wire.answer = [&, usual = server.wire.answer](const wire_server::request& r) -> wire_server::outcome {
+        if (r.type == sasl_opcode && mechanism->hosts.back() == mechanism->hosts.front()) return {failure, {}, true};
+        return usual(r);
+    };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const std::error_code code = co_await code_of(zk.get("/a"));
+        CHECK(code == zk_errc::no_node);
+        REQUIRE(mechanism->hosts.size() == 2);
+        CHECK(mechanism->hosts[0] != mechanism->hosts[1]);
+    };
+    run_sasl(loop, {&server}, with_sasl(under_two_names(server), mechanism), body);
+}
+
+TEST_CASE("sasl: a server that refuses all of its names refuses for good") {
+    test_loop loop;
+    demanding_server server(loop.executor());
+    server.refuses = true;
+    const auto mechanism = std::make_shared<one_token>();
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const std::error_code code = co_await code_of(zk.get("/a"));
+        CHECK(code == zk_errc::auth_failed);
+        CHECK(mechanism->hosts.size() == 2);
+    };
+    run_sasl(loop, {&server}, with_sasl(under_two_names(server), mechanism), body);
+}
+
+TEST_CASE("sasl: a login has a third of the session timeout, however many servers there are") {
+    test_loop loop;
+    demanding_server server(loop.executor());
+    const auto mechanism = std::make_shared<one_token>();
+    mechanism->before = []() -> asio::awaitable<void> { co_await pause_for(700ms); };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const std::error_code code = co_await code_of(zk.get("/a"));
+        CHECK(code == zk_errc::no_node);
+        CHECK(mechanism->hosts.size() == 1);
+    };
+    const std::string down = ",127.0.0.1:1,127.0.0.1:2,127.0.0.1:3,127.0.0.1:4";  // a fifteenth of 6 s is 400 ms
+    run_sasl(loop, {&server}, with_sasl(server.wire.address() + down, mechanism).session_timeout(6s), body);
+}
+
+TEST_CASE("sasl: an attempt that is given up in the middle of a login is one that has failed") {
+    test_loop loop;
+    demanding_server server(loop.executor());
+    // Under the first of the server's names, the second step hangs: behind the session.
+    struct hanging final : sasl_mechanism {
+        struct talk final : sasl_conversation {
+            explicit talk(bool h) : hangs(h) {}
+            asio::awaitable<sasl_step> step(std::string challenge) override {
+                if (challenge.empty()) co_return sasl_step::send("first");
+                if (hangs) co_await pause_for(1h);
+                co_return sasl_step::send_last("last");
+            }
+            bool hangs;
+        };
+        std::unique_ptr<sasl_conversation> begin(const sasl_server& with) const override {
+            hosts.push_back(with.host());
+            return std::make_unique<talk>(hosts.back() == hosts.front());
+        }
+        mutable std::vector<std::string> hosts;
+    };
+    server.wire.answer = [](const wire_server::request& r) -> wire_server::outcome {
+        if (r.type != sasl_opcode) return {-101};
+        const bool is_last = r.body.substr(4) == "last";
+        return {0, is_last ? jute_writer().null().bytes() : jute_writer().text("challenge").bytes()};
+    };
+    const auto mechanism = std::make_shared<hanging>();
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const std::error_code code = co_await code_of(zk.get("/a"));
+        CHECK(code == zk_errc::no_node);
+        CHECK(mechanism->hosts.size() == 2);
+    };
+    client_options o = with_sasl(under_two_names(server), nullptr).sasl(mechanism);
+    run_sasl(loop, {&server}, o.session_timeout(paced(1s)).connection_timeout(paced(5s)), body);
+}
+
+TEST_CASE("sasl: a refused login is final, also while a credential is unconfirmed") {
+    test_loop loop;
+    demanding_server server(loop.executor());
+    const auto mechanism = std::make_shared<one_token>();
+    server.wire.answer = [&, usual = server.wire.answer](const wire_server::request& r) -> wire_server::outcome {
+        if (r.type != opcode::get) return usual(r);
+        server.refuses = true;
+        server.wire.cut();  // with the credential unread
+        return {};
+    };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await sasl_session_of(zk);
+        auto executor = co_await asio::this_coro::executor;
+        asio::co_spawn(executor, zk.get("/a"), [](std::exception_ptr, const node_data&) {});
+        const std::error_code code = co_await code_of(zk.add_auth("digest", "a:b"));
+        CHECK(code == zk_errc::auth_failed);
+        const std::size_t handshakes = server.wire.handshakes.size();
+        co_await pause_for(100ms);
+        CHECK(zk.state() == session_state::auth_failed);
+        CHECK(server.wire.handshakes.size() == handshakes);
+    };
+    run_sasl(loop, {&server}, with_sasl(server.wire.address(), mechanism), body);
+}
+
+TEST_CASE("sasl: failed logins are no connections that ended before a request was answered") {
+    test_loop loop;
+    demanding_server server(loop.executor());
+    const auto mechanism = std::make_shared<one_token>();
+    int failures = 0;
+    mechanism->before = [&]() -> asio::awaitable<void> {
+        if (++failures <= 6) throw std::runtime_error("no ticket");
+        co_return;
+    };
+    std::string logged;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await sasl_session_of(zk);
+        server.wire.cut();
+        co_await code_of(zk.get("/a"));
+        CHECK(failures == 8);
+        CHECK_FALSE(has(logged, "connections in a row"));
+    };
+    client_options o = with_sasl(server.wire.address(), mechanism);
+    o.log([&](const log_record& r) { logged += std::string(r.text()) + '\n'; }, log_level::debug);
+    run_sasl(loop, {&server}, std::move(o), body);
+}
+
+TEST_CASE("sasl: for a session that has long expired, no more is asked than for a new one") {
+    test_loop loop;
+    demanding_server server(loop.executor());
+    const auto mechanism = std::make_shared<one_token>();
+    int failures = 0;
+    mechanism->before = [&]() -> asio::awaitable<void> {
+        ++failures;
+        throw std::runtime_error("no ticket");
+        co_return;
+    };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await code_of(zk.get("/a"));
+        CHECK(failures >= 3);
+        CHECK(failures < 14);
+    };
+    client_options o = with_sasl(server.wire.address(), mechanism);
+    o.resume(session_credentials(0x1001, "0123456789abcdef")).session_timeout(1s).connection_timeout(5s);
+    run_sasl(loop, {&server}, std::move(o), body);
+}
+
+TEST_CASE("sasl: a server that expects TLS is told from others by a client without TLS") {
+    test_loop loop;
+    demanding_server server(loop.executor());
+    server.wire.greet = [](const wire_server::handshake&) { return std::nullopt; };
+    const auto mechanism = std::make_shared<one_token>();
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const std::string text = co_await message_of(zk.get("/a"));
+        CHECK(has(text, "or it expects TLS"));
+    };
+    run_sasl(loop, {&server}, with_sasl(server.wire.address(), mechanism).connection_timeout(300ms), body);
 }

@@ -327,3 +327,23 @@ TEST_CASE("the longest tokens go both ways") {
     rig.server_sends(answer_frame(1, longest));
     CHECK(rig.login.take_challenge() == longest);
 }
+
+TEST_CASE("an answer to a request for a session that has not left ends a login") {
+    login_rig rig;
+    REQUIRE(rig.login.take_challenge());
+    rig.login.stepped(sasl_step::send("token"));
+    rig.library_writes(request_for_session().substr(0, GENERATE(0u, 3u, 20u)));
+    rig.server_sends(session_of(10'000));
+    CHECK(rig.login.at() == stage::failed);
+    CHECK(rig.login.failure() == "SASL: the server's answers are out of step with the login");
+    CHECK(rig.login.outgoing() == "");
+}
+
+TEST_CASE("no session is opened for a first step that cannot be sent") {
+    login_rig rig;
+    REQUIRE(rig.login.take_challenge());
+    rig.login.stepped(GENERATE(sasl_step(), sasl_step::send(std::string(sasl_login::largest_token + 1, 'x'))));
+    CHECK(rig.login.at() == stage::failed);
+    rig.library_writes(request_for_session());
+    CHECK(rig.to_server == "");
+}

@@ -16,8 +16,10 @@ namespace zkasio::detail {
 void core::end_session() {
     auto [code, reason] = sessions_.take_ending();
     const bool refused = code == zk_errc::auth_failed;
-    // A refused credential of add_auth() is not presented again; one of the options would be refused for ever.
-    const bool may_be_new = std::exchange(auth_.unconfirmed, 0) > 0;
+    // A refused credential of add_auth() is not presented again; one of the options, or a login, would be refused for
+    // ever.
+    const bool login_refused = link_.is_open() && link_.backend().login_refused();
+    const bool may_be_new = std::exchange(auth_.unconfirmed, 0) > 0 && !login_refused;
     const bool final = refused && !may_be_new;
     const bool may_renew = options_.renewal() == session_renewal::automatic && !options_.reads_only();
     const bool renew = !final && may_renew && closing_ == closing::no;

@@ -35,6 +35,8 @@ const char* answer_order::judge(const frame_cutter::head& answer) {
     constexpr std::uint32_t header = 16;  // a number, a transaction, a code
     // The answer of old servers, that of new ones, and the refusal of a server without a quorum.
     const bool is_handshake = answer.length == 36 || answer.length == 37 || answer.length == header;
+    constexpr std::uint32_t tls_alert = 0x1503;  // its type, and the major version
+    if (answer.first && answer.length >> 16 == tls_alert) return "expects TLS";
     if (answer.first) return is_handshake ? nullptr : "not a ZooKeeper server";
     if (answer.length > largest) return "it sends a frame of more than 128 MiB";
     return answer.length < header ? "it sends a frame that is too short for an answer" : nullptr;

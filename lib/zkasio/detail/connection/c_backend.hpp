@@ -102,7 +102,7 @@ public:
     void secure(channel_maker make) override {
         if (tunnel_) tunnel_->secure(std::move(make));
     }
-    server_address server_to_secure() const override;
+    server_address server_to_secure() const override { return behind_tunnel_; }
     bool login_failed() const override { return login_failed_; }
     bool login_refused() const override { return login_refused_; }
     drain_result process(bool readable, bool writable) override;
@@ -267,12 +267,13 @@ private:
     std::string tried_;     // the endpoint that was tried last, or is about to be tried
     std::vector<std::string> round_;  // those that are to be tried after that: next_round(), if there are none
     std::vector<server_address> servers_;
-    std::map<std::string, std::size_t> refused_names_;  // how often a tunnel to this endpoint did not open
-    std::set<std::string> refusing_;  // endpoints that have refused the login since the last connection
+    std::map<std::string, std::size_t> refused_names_;  // how often a tunnel to this endpoint, or a login, failed
+    std::set<std::string> refusing_;  // server_ that have refused the login since the last connection
     bool login_failed_ = false, login_refused_ = false;  // see backend
     bool secured_ = false;
     bool read_only_ = false;  // see open_params
     std::unique_ptr<tunnel> tunnel_;  // behind fd_; null if connections are not secured_
+    server_address behind_tunnel_;    // also when the list has changed since
     std::unordered_map<op_id, std::unique_ptr<multi_call>> multis_;
     bool has_credentials_ = false;  // which a server may refuse
     bool refused_ = false;          // and which one has refused, without the library's knowledge

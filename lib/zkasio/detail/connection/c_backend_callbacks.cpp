@@ -135,10 +135,11 @@ bool c_backend::explain(std::string_view text) {
     if (rc == ZOPERATIONTIMEOUT && reported_ != link_state::connected) return fail(attempt()), true;
     if (rc == ZOPERATIONTIMEOUT) why = "no answer for two thirds of the session timeout";
     if (rc == ZRUNTIMEINCONSISTENCY) why = "its answers are out of step with the requests";
+    const bool is_encrypted = tunnel_ && (!tunnel_->channel() || tunnel_->channel()->encrypts());
     // The library's codes for an end of file. The text of errno would be in the program's language.
     const int failure = std::atoi(std::string(text.substr(number + 6, open - number - 6)).c_str());
     if (rc == ZCONNECTIONLOSS && (failure == EHOSTDOWN || (tunnel_ && failure == EPIPE)))
-        why = reported_ == link_state::connected ? "closed by the server" : tunnel_ ? hung_up_behind_tls : hung_up;
+        why = reported_ == link_state::connected ? "closed by the server" : is_encrypted ? hung_up_behind_tls : hung_up;
     if (tunnel_ && !tunnel_->failure().empty()) why = tunnel_->failure();
     fail(named(who) + ": " + std::string(why));
     return true;
@@ -166,7 +167,7 @@ void c_backend::tell_news() {
 // Tells the listener all that has happened, and then whether the link has changed. Called last in each entry point.
 void c_backend::report() {
     if (telling_) return;
-    if (tunnel_) look_at_login();
+    if (tunnel_ && tunnel_->has_ended()) look_at_login();
     if (looks_at_frames() && !connected()) lose_own();
     tell_news();
     while (!made_here_.forked() && link() != reported_) {

@@ -72,6 +72,10 @@ int c_backend::library_process(int events) {
 interest c_backend::next_interest() {
     if (!usable()) return {};
     cure_poison();  // the library is about to connect again
+    if (!has_socket()) {
+        if (tunnel_) adopt_descriptor(-1);
+        login_failed_ = false;
+    }
     if (!unsent_.empty() && connected() && !finish_own_frame()) return wait_for_own_frame();
     take_next_server();
     const bool was_connected = connected();
@@ -178,31 +182,27 @@ bool c_backend::dig_tunnel() {
     }
     try {
         tunnel_ = tunnel::behind(fd_, server->host);
+        behind_tunnel_ = *server;
     } catch (const std::exception& e) {
         fail(server_ + ": " + e.what());
         return false;
     }
     struct ::stat info {};
     if (::fstat(fd_, &info) == 0) inode_ = info.st_ino;
-    login_failed_ = false;
     return true;
 }
 
-server_address c_backend::server_to_secure() const {
-    const server_address* const server = server_at(endpoint_);
-    return server ? *server : server_address{};
-}
-
-// One server may be set up differently from the others. When each of them has refused the client, no other attempt will
-// be of use.
+// One server may be set up differently from the others, or know a client under one of its names only. When each has
+// refused the client under each name, no other attempt will be of use.
 void c_backend::look_at_login() {
-    if (!tunnel_ || !tunnel_->channel()) return;
+    if (!tunnel_ || !tunnel_->channel() || login_failed_) return;
     const secure_channel::failure_kind kind = tunnel_->channel()->kind_of_failure();
     if (kind == secure_channel::failure_kind::connection) return;
     login_failed_ = true;
+    ++refused_names_[endpoint_];
     if (kind != secure_channel::failure_kind::refusal) return;
-    refusing_.insert(endpoint_);
-    const auto refuses = [this](const server_address& s) { return refusing_.contains(endpoint_of(s)); };
+    refusing_.insert(server_);
+    const auto refuses = [this](const server_address& s) { return refusing_.contains(to_string(s)); };
     if (std::all_of(servers_.begin(), servers_.end(), refuses)) refused_ = login_refused_ = true;
 }
 
@@ -211,7 +211,8 @@ bool c_backend::tunnel_is_open() {
     tunnel_->receive();
     if (tunnel_->at() == tunnel::stage::open) return true;
     if (!tunnel_->failure().empty()) {
-        ++refused_names_[endpoint_];
+        look_at_login();
+        if (!login_failed_) ++refused_names_[endpoint_];
         fail(server_ + ": " + tunnel_->failure());
         fail_connection();
     }

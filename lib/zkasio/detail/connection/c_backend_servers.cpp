@@ -112,7 +112,7 @@ void c_backend::open(const open_params& p) {
 }
 
 // The server at the endpoint, with that of its names whose turn it is: a server with several names may have a
-// certificate for only one of them.
+// certificate, or a principal, for only one of them.
 // Null: the endpoint is not in the list.
 const server_address* c_backend::server_at(const std::string& endpoint) const {
     std::vector<const server_address*> names;

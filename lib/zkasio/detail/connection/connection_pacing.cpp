@@ -16,10 +16,10 @@ connection_pacing::duration connection_pacing::pause_after(int failed, int serve
 }
 
 // No jitter downwards: what is promised to the servers is a rate.
-connection_pacing::duration connection_pacing::pause_after_useless(double random) const noexcept {
+connection_pacing::duration connection_pacing::doubled(int times, double random) const noexcept {
     constexpr duration first = 25ms;
-    if (useless_ == 0) return duration::zero();
-    const duration of_one = std::min(first * (1 << std::min(useless_ - 1, 10)), longest);
+    if (times == 0) return duration::zero();
+    const duration of_one = std::min(first * (1 << std::min(times - 1, 10)), longest);
     return std::chrono::duration_cast<duration>(of_one / servers_ * (1 + random / 2));
 }
 
@@ -30,11 +30,15 @@ connection_pacing::duration connection_pacing::pause_of_request(int connections,
 }
 
 connection_pacing::duration connection_pacing::pause(double random) const noexcept {
-    return std::max(pause_after(failed_, servers_, random), pause_after_useless(random));
+    return std::max(pause_after(failed_, servers_, random), doubled(useless_, random));
 }
 
-connection_pacing::duration connection_pacing::attempt_limit(duration session_timeout) const noexcept {
-    const duration first = std::max<duration>(200ms, session_timeout / (3 * servers_));
+connection_pacing::duration connection_pacing::pause_after_login(double random) const noexcept {
+    return std::max(pause(random), doubled(failed_logins_, random));
+}
+
+connection_pacing::duration connection_pacing::limit(duration session_timeout, int share) const noexcept {
+    const duration first = std::max<duration>(200ms, session_timeout / share);
     const int rounds = std::min(unanswered_handshakes_ / servers_, 10);
     return std::max(first, std::min(first * (1 << rounds), session_timeout * 2 / 3));
 }

@@ -36,9 +36,11 @@ link::link(owner& o, const strand_type& strand, const client_options& options, b
 void link::start(reactor_mark reactor) {
     socket_->start(owner_.keep_alive(), std::move(reactor), [this](bool r, bool w) { owner_.on_ready(r, w); });
     if (!options_.sasl()) return;
+    // Called on any thread, on which the client must not end: so what is posted does not keep it alive.
     auto wake = [this, on = strand_, weak = std::weak_ptr<void>(owner_.keep_alive())] {
-        if (auto alive = weak.lock())
-            asio::post(on, [this, alive = std::move(alive)] { owner_.on_ready(true, false); });
+        asio::post(on, [this, weak] {
+            if (const auto alive = weak.lock()) owner_.on_ready(true, false);
+        });
     };
     sasl_ = std::make_shared<sasl_steps>(options_.sasl(), strand_, std::move(wake));
 }
@@ -198,6 +200,7 @@ bool link::open(std::vector<server_address> servers) {
     }
     state_ = link_state::disconnected;
     former_at_ = former_ ? former_stage::resuming : former_stage::none;
+    session_ends_ = p.session_id == 0 ? time_point() : clock::now() + p.session_timeout / 3 * 4;
     return true;
 }
 
@@ -227,6 +230,7 @@ void link::changed(link_state s) {
 }
 
 void link::connection_over() {
+    session_ends_ = clock::now() + backend_->session_timeout() / 3 * 4;
     if (clock::now() - connected_at_ >= connection_pacing::longest) {
         pacing_.reset();
         backend_->begin_round();
@@ -272,7 +276,9 @@ void link::secure() {
             return std::make_unique<sasl_channel>(below(descriptor, host), steps,
                                                   sasl_server(to.host, to.address, to.port));
         };
-    if (backend_ && connection == attempt_connection_) backend_->secure(std::move(make));
+    if (!backend_ || connection != attempt_connection_) return;
+    if (sasl_) attempt_deadline_ = clock::now() + pacing_.login_limit(backend_->session_timeout());
+    backend_->secure(std::move(make));
 }
 
 void link::process(bool readable, bool writable) {
@@ -346,20 +352,19 @@ void link::attempt_failed(time_point now, bool was_up) {
     pacing_.attempt_failed();
     if (const std::string why = backend_->last_failure(); !why.empty()) last_failure_ = why;
     if (!was_up) note_failure();
-    connect_not_before_ = now + pause_after_failure();
+    connect_not_before_ = now + pause_after_failure(now);
     // A whole round without success: the addresses of the names may have changed.
     const bool has_names = std::any_of(servers_.hosts.begin(), servers_.hosts.end(),
                                        [](const host_port& h) { return !is_numeric(h.host); });
     if (pacing_.round_over() && has_names && resolve_at_ == time_point::max()) resolve_at_ = connect_not_before_;
 }
 
-// A login that fails has cost a server, or a KDC, more than a connection: the pauses double. But a session that lives
-// is not lost to them, once the reason is gone.
-link::duration link::pause_after_failure() noexcept {
+// A session that lives is not lost to the pauses behind logins that fail, once the reason is gone.
+link::duration link::pause_after_failure(time_point now) noexcept {
     if (!backend_->login_failed()) return pacing_.pause(jitter());
-    pacing_.was_useless();
-    const duration pause = pacing_.pause(jitter());
-    return backend_->session_id() == 0 ? pause : std::min<duration>(pause, backend_->session_timeout() / 4);
+    pacing_.login_failed();
+    const duration pause = pacing_.pause_after_login(jitter());
+    return now < session_ends_ ? std::min<duration>(pause, backend_->session_timeout() / 4) : pause;
 }
 
 // One warning for a round through the list, with all that was met: a server that is down while the others serve is

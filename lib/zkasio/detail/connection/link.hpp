@@ -155,7 +155,7 @@ private:
     bool open(std::vector<server_address> servers);
     void attempt_failed(time_point now, bool was_up);
     void note_failure();
-    duration pause_after_failure() noexcept;
+    duration pause_after_failure(time_point now) noexcept;
     void connection_over();
     void read_answer_to_goodbye();
     bool pump_former(time_point now);
@@ -198,6 +198,7 @@ private:
     former_stage former_at_ = former_stage::none;
     time_point former_deadline_ = time_point::max();  // of its goodbye
 
+    time_point session_ends_{};  // for all that is known here, while there is no connection
     time_point connect_not_before_{};
     time_point backend_deadline_ = time_point::max();
     time_point resolve_at_ = time_point::max();

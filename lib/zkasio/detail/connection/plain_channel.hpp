@@ -16,6 +16,7 @@ public:
     transfer read(std::span<char> to) override;
     transfer write(std::span<const char> from) override;
     std::string failure() const override { return failure_; }
+    bool encrypts() const override { return false; }
 
 private:
     progress after_failure(progress otherwise);

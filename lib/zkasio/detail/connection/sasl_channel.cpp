@@ -27,7 +27,15 @@ secure_channel::progress sasl_channel::handshake() {
     }
     make_step();
     if (has_failed()) return progress::failed;
-    return login_.at() == sasl_login::stage::first_step ? progress::needs_input : progress::done;
+    return login_.at() == sasl_login::stage::first_step ? wait_for_first_step() : progress::done;
+}
+
+// What comes meanwhile is read: left unread, it would wake the client again at once, and hide that the server is gone.
+secure_channel::progress sasl_channel::wait_for_first_step() {
+    const progress how = below_->read(buffer_).how;
+    if (how == progress::done) login_.fail(sasl_login::out_of_step);
+    hung_up_ = how == progress::ended;
+    return how == progress::done || hung_up_ ? progress::failed : how;
 }
 
 secure_channel::transfer sasl_channel::read(std::span<char> to) {
@@ -48,17 +56,20 @@ secure_channel::transfer sasl_channel::log_in() {
         make_step();
         const progress sent = has_failed() ? progress::failed : send();
         if (has_failed()) return {progress::failed};
-        if (sent != progress::done) return {sent};
+        if (sent != progress::done) return {ended_by(sent)};
         if (is_over()) return {progress::done};
         const transfer t = below_->read(buffer_);
-        if (t.how == progress::done) {
-            login_.received(std::span<const char>(buffer_).first(t.bytes));
-        } else if (t.how == progress::ended && login_.at() != sasl_login::stage::session) {
-            login_.fail("SASL: hung up during the login");
-        } else {
-            return t;
-        }
+        if (t.how != progress::done) return {ended_by(t.how)};
+        login_.received(std::span<const char>(buffer_).first(t.bytes));
     }
+}
+
+// The end of a connection in the middle of a login is a failure of the login: servers hang up on whom they refuse.
+secure_channel::progress sasl_channel::ended_by(progress how) {
+    if (!is_under_way() || (how != progress::ended && how != progress::failed)) return how;
+    const std::string why = how == progress::failed ? below_->failure() : "";
+    login_.fail("SASL: hung up during the login" + (why.empty() ? "" : ": " + why));
+    return progress::failed;
 }
 
 secure_channel::progress sasl_channel::send() {
@@ -84,9 +95,13 @@ secure_channel::transfer sasl_channel::write(std::span<const char> from) {
     return t;
 }
 
-std::string sasl_channel::failure() const { return has_failed() ? login_.failure() : below_->failure(); }
+std::string sasl_channel::failure() const {
+    if (hung_up_) return "hung up before the login (not serving, or too many connections)";
+    return has_failed() ? login_.failure() : below_->failure();
+}
 
 secure_channel::failure_kind sasl_channel::kind_of_failure() const {
+    if (is_under_way()) return failure_kind::login;
     if (!has_failed()) return below_->kind_of_failure();
     return login_.is_refused() ? failure_kind::refusal : failure_kind::login;
 }

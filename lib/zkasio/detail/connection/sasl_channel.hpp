@@ -24,15 +24,22 @@ public:
     transfer read(std::span<char> to) override;
     transfer write(std::span<const char> from) override;
     std::string failure() const override;
+    bool encrypts() const override { return below_->encrypts(); }
     failure_kind kind_of_failure() const override;
     std::string awaits() const override;
     boot_clock::time_point deadline() const override { return login_.deadline(); }
 
 private:
     void make_step();
+    progress wait_for_first_step();
     transfer log_in();
     progress send();
+    progress ended_by(progress how);
     bool is_over() const noexcept { return login_.at() == sasl_login::stage::over; }
+    // A session was opened for it.
+    bool is_under_way() const noexcept {
+        return login_.at() == sasl_login::stage::answer || login_.at() == sasl_login::stage::step;
+    }
     bool has_failed() const noexcept { return login_.at() == sasl_login::stage::failed; }
 
     std::unique_ptr<secure_channel> below_;
@@ -40,6 +47,7 @@ private:
     sasl_steps::talk_ptr talk_;
     sasl_login login_;
     bool below_is_open_ = false;
+    bool hung_up_ = false;  // during the first step
     std::optional<std::string> challenge_;  // of a step that waits for an earlier connection's
     std::string kept_;                      // for the library, before anything else
     std::array<char, 4096> buffer_;

@@ -9,7 +9,6 @@ namespace {
 constexpr std::size_t length_size = 4, answer_head = 16;  // behind the length: a number, a transaction, a code
 constexpr std::int32_t sasl_opcode = 102;
 constexpr std::int32_t auth_failed = -115, sasl_required = -124;
-constexpr const char* out_of_step = "SASL: the server's answers are out of step with the login";
 constexpr const char* malformed = "SASL: the server's answer is malformed";
 
 std::int32_t number_at(std::string_view bytes, std::size_t at) noexcept {
@@ -37,18 +36,16 @@ void sasl_login::fail(std::string why) {
 // ----------------------------------------------------------------------------------------------- the mechanism
 
 void sasl_login::stepped(sasl_step made) {
-    if (at_ == stage::first_step) {
-        first_ = std::move(made);
-        at_ = stage::session;
-    } else if (at_ == stage::step) {
-        send(std::move(made));
-    }
+    if (at_ != stage::first_step && at_ != stage::step) return;
+    if (!made.token() && !made.is_last()) return fail("SASL: the mechanism has made no step");
+    if (made.token() && made.token()->size() > largest_token) return fail("SASL: the mechanism's token is too long");
+    if (at_ == stage::step) return send(std::move(made));
+    first_ = std::move(made);
+    at_ = stage::session;
 }
 
 void sasl_login::send(sasl_step made) {
-    if (!made.token() && !made.is_last()) return fail("SASL: the mechanism has made no step");
     if (!made.token()) return end();
-    if (made.token()->size() > largest_token) return fail("SASL: the mechanism's token is too long");
     if (number_ == most_steps) return fail("SASL: the login does not come to an end");
     append(outgoing_, 12 + made.token()->size());
     append(outgoing_, static_cast<std::size_t>(++number_));
@@ -106,6 +103,7 @@ bool sasl_login::read_session() {
         at_ = stage::over;
         return false;
     }
+    if (request_sent_ < request_size()) return fail(out_of_step), false;
     kept_ = incoming_.substr(0, size);
     incoming_.erase(0, size);
     deadline_ = requested_at_ + std::chrono::milliseconds(timeout) / 2;

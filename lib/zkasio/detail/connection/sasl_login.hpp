@@ -41,6 +41,7 @@ public:
     /// More than any mechanism's token has. Answers are read as a whole.
     static constexpr std::size_t largest_token = 128 << 10;
     static constexpr int most_steps = 20;
+    static constexpr const char* out_of_step = "SASL: the server's answers are out of step with the login";
 
     stage at() const noexcept { return at_; }
     /// Only of a login that has failed.

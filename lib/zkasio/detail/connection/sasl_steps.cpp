@@ -28,11 +28,10 @@ std::string text_of(const std::exception_ptr& thrown) {
 
 struct sasl_steps::state {
     std::mutex mutex;
-    std::function<void()> wake;  // null: nobody is to be woken
+    const std::function<void()>* wake;  // null: nobody is to be woken
     bool busy = false;
-    talk_ptr asked;  // who waits for the outcome of the step that is under way
+    talk_ptr asked;  // who waits for the outcome of the step that is under way; changes on the client's strand only
     std::optional<outcome> ended;
-    std::weak_ptr<body_run> run;
 };
 
 // Tells the outcome once, also when the mechanism's executor drops the step.
@@ -51,22 +50,27 @@ struct sasl_steps::job {
     }
     // Wakes under the lock: behind stop() nothing is posted to the client's loop.
     void tell(outcome o) {
+        if (made_here.forked()) return;
         const std::lock_guard lock(of->mutex);
         of->busy = false;
         if (of->asked == talking) of->ended = std::move(o);
-        if (of->wake) of->wake();
+        if (of->wake) (*of->wake)();
     }
 
     std::shared_ptr<state> of;
     talk_ptr talking;
     outcome result;
     bool told = false;
+    fork_mark made_here;
 };
 
 sasl_steps::sasl_steps(std::shared_ptr<const sasl_mechanism> mechanism, asio::any_io_executor clients,
                        std::function<void()> wake)
-    : mechanism_(std::move(mechanism)), clients_(std::move(clients)), state_(std::make_shared<state>()) {
-    state_->wake = std::move(wake);
+    : mechanism_(std::move(mechanism)),
+      clients_(std::move(clients)),
+      wake_(std::move(wake)),
+      state_(std::make_shared<state>()) {
+    state_->wake = &wake_;
 }
 
 sasl_steps::talk_ptr sasl_steps::begin(sasl_server with) const {
@@ -85,10 +89,7 @@ bool sasl_steps::start(const talk_ptr& of, std::string challenge) {
     try {
         const asio::any_io_executor where = mechanism_->executor();
         const auto run = std::make_shared<body_run>(where ? asio::any_io_executor(strand_type(where)) : clients_);
-        {
-            const std::lock_guard lock(state_->mutex);
-            state_->run = run;
-        }
+        run_ = run;
         auto body = [j, challenge = std::move(challenge)] { return make_step(j, challenge); };
         auto done = [j, run](std::exception_ptr e) {
             run->ended = true;
@@ -118,14 +119,19 @@ std::optional<sasl_steps::outcome> sasl_steps::take(const talk_ptr& of) {
     return std::exchange(state_->ended, std::nullopt);
 }
 
-// In a child process, a thread of its parent may have had the mutex.
+// In a child process, a thread of its parent may have had the mutex, or one of the mechanism's context. A step on the
+// client's own loop would go on in both processes.
 void sasl_steps::abandon(const talk_ptr& of) noexcept {
-    if (made_here_.forked()) return;
-    const std::lock_guard lock(state_->mutex);
     if (state_->asked != of) return;
+    const auto running = run_.lock();
+    if (made_here_.forked()) {
+        if (running && running->strand == clients_) body_run::cancel(running);
+        return;
+    }
+    const std::lock_guard lock(state_->mutex);
     state_->asked.reset();
     state_->ended.reset();
-    if (const auto running = state_->run.lock(); running && state_->busy) body_run::cancel(running);
+    if (running && state_->busy) body_run::cancel(running);
 }
 
 void sasl_steps::stop() noexcept {

@@ -12,6 +12,8 @@
 
 namespace zkasio::detail {
 
+class body_run;
+
 /// Runs the steps of one client's mechanism, where the mechanism wants them to run. One at a time, also of different
 /// connections: a mechanism that hangs occupies one thread, however often the client tries again.
 ///
@@ -35,6 +37,9 @@ public:
     /// @param wake called from any thread when a step has ended; it must not call back
     sasl_steps(std::shared_ptr<const sasl_mechanism> mechanism, asio::any_io_executor clients,
                std::function<void()> wake);
+    ~sasl_steps() { stop(); }
+    sasl_steps(const sasl_steps&) = delete;
+    sasl_steps& operator=(const sasl_steps&) = delete;
 
     talk_ptr begin(sasl_server with) const;
     /// False: an earlier step has not ended. Its end wakes the client, too.
@@ -53,7 +58,9 @@ private:
 
     std::shared_ptr<const sasl_mechanism> mechanism_;
     asio::any_io_executor clients_;
+    const std::function<void()> wake_;  // a step does not own it: it may own an executor of the client's loop
     std::shared_ptr<state> state_;
+    std::weak_ptr<body_run> run_;  // of the step that was started last
     fork_mark made_here_;
 };
 

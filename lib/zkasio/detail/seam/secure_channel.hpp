@@ -38,8 +38,10 @@ public:
     /// After any result but `done`, the next call has the same bytes, perhaps with more behind them.
     virtual transfer write(std::span<const char> from) = 0;
     virtual std::string failure() const = 0;
+    virtual bool encrypts() const { return true; }
 
-    /// What has failed: it decides when the next attempt is made, and whether there is one.
+    /// What has failed, or fails if the connection ends now: it decides when the next attempt is made, and whether there
+    /// is one.
     enum class failure_kind {
         connection,
         login,    ///< the client cannot log in: nothing that the server has decided

@@ -108,6 +108,7 @@ void session_keeper::refused(const auth_list& auth) {
     only_former_ = false;
     given_up_ = std::max(given_up_, record_->lease.session_timeout());  // servers hang up, and do not end it
     if (link_.backend().login_refused()) {
+        given_up_ = std::max<duration>(given_up_, link_.backend().session_timeout());  // opened for the login
         ending_ = {zk_errc::auth_failed, "all servers have refused the login: " + link_.backend().last_failure()};
         return;
     }

@@ -38,6 +38,7 @@ std::string md5(std::initializer_list<std::string_view> parts) {
 std::string hex(std::string_view bytes) {
     constexpr const char* digits = "0123456789abcdef";
     std::string text;
+    text.reserve(2 * bytes.size());  // growing would leave copies of a secret behind
     for (const char c : bytes) {
         text.push_back(digits[static_cast<unsigned char>(c) >> 4]);
         text.push_back(digits[static_cast<unsigned char>(c) & 15]);
@@ -48,6 +49,7 @@ std::string hex(std::string_view bytes) {
 // What is hashed of a text in UTF-8: ISO 8859-1, if that has all of its characters.
 std::string to_hash(std::string_view utf8) {
     std::string latin1;
+    latin1.reserve(utf8.size());
     for (std::size_t i = 0; i < utf8.size(); ++i) {
         const auto c = static_cast<unsigned char>(utf8[i]);
         if (c < 0x80) {
@@ -88,8 +90,9 @@ digest_response::digest_response(const digest_challenge& challenge, std::string_
         throw std::runtime_error("DIGEST-MD5: the server does not speak UTF-8, in which the user or password is given");
     constexpr std::string_view count = "00000001";
     std::string secret = to_hash(password);
-    std::string of_user = md5({to_hash(user), to_hash(challenge.realm), secret});
-    std::string key = hex(md5({of_user, challenge.nonce, cnonce}));
+    std::string of_user = md5({to_hash(user), challenge.is_utf8 ? to_hash(challenge.realm) : challenge.realm, secret});
+    std::string sum = md5({of_user, challenge.nonce, cnonce});
+    std::string key = hex(sum);
     const auto proof = [&](const std::string& what) {
         return hex(md5({key, challenge.nonce, count, cnonce, "auth", hex(md5({what, digest_uri}))}));
     };
@@ -97,6 +100,7 @@ digest_response::digest_response(const digest_challenge& challenge, std::string_
     rspauth_ = proof("");
     wipe(secret);
     wipe(of_user);
+    wipe(sum);
     wipe(key);
     token_ = challenge.is_utf8 ? "charset=utf-8," : "";
     token_ += "username=" + quoted(user);
