@@ -78,14 +78,17 @@ sasl_steps::talk_ptr sasl_steps::begin(sasl_server with) const {
 }
 
 bool sasl_steps::start(const talk_ptr& of, std::string challenge) {
+    const auto j = std::make_shared<job>(state_, of);
     {
         const std::lock_guard lock(state_->mutex);
-        if (state_->busy) return false;
+        if (state_->busy) {
+            j->told = true;  // there is nothing to tell
+            return false;
+        }
         state_->busy = true;
         state_->asked = of;
         state_->ended.reset();
     }
-    const auto j = std::make_shared<job>(state_, of);
     try {
         const asio::any_io_executor where = mechanism_->executor();
         const auto run = std::make_shared<body_run>(where ? asio::any_io_executor(strand_type(where)) : clients_);

@@ -40,8 +40,7 @@ public:
     virtual std::string failure() const = 0;
     virtual bool encrypts() const { return true; }
 
-    /// What has failed, or fails if the connection ends now: it decides when the next attempt is made, and whether there
-    /// is one.
+    /// What has failed, or fails if the connection ends now: it decides when the next attempt is made, if at all.
     enum class failure_kind {
         connection,
         login,    ///< the client cannot log in: nothing that the server has decided
