@@ -173,7 +173,7 @@ private:
     std::set<watch_key> armed_;
     std::map<watch_key, bool> added_;  // of data and of children, as a server has them; true: recursive
     identities who_;
-    std::optional<sim_tree> view_;  // the tree that this server has; none: the leader's, of which thousands need no copy
+    std::optional<sim_tree> view_;  // the tree that this server has; none: the leader's
     std::int64_t known_ = 0;  // how many transactions of the ensemble's log this server has
     std::int64_t connected_at_ = 0;  // known_ when the connection began
 };
