@@ -81,7 +81,7 @@ struct login_rig {
 }  // namespace
 
 TEST_CASE("a login precedes all requests, wherever its bytes are cut") {
-    const std::size_t at_once = GENERATE(range(1, 60));
+    const std::size_t at_once = GENERATE(range(std::size_t{1}, std::size_t{60}));
     CAPTURE(at_once);
     login_rig rig(at_once);
     sasl_login& login = rig.login;
@@ -109,7 +109,7 @@ TEST_CASE("a login precedes all requests, wherever its bytes are cut") {
 }
 
 TEST_CASE("a login keeps the answer to the request for a session, byte by byte") {
-    login_rig rig(GENERATE(1, 7, 100));
+    login_rig rig(GENERATE(as<std::size_t>{}, 1, 7, 100));
     rig.open(sasl_step::send_last("all"));
     CHECK(rig.login.at() == stage::answer);
     rig.server_sends(last_answer_frame(1));
@@ -138,7 +138,7 @@ TEST_CASE("a server that opens no session has no login: what it says passes") {
 TEST_CASE("a session of a server older than 3.4 is logged in, too") {
     greeting g;
     g.has_flag = false;
-    login_rig rig(GENERATE(1, 100));
+    login_rig rig(GENERATE(as<std::size_t>{}, 1, 100));
     REQUIRE(rig.login.take_challenge());
     rig.login.stepped(sasl_step::send_last("all"));
     rig.library_writes(request_for_session());
@@ -156,7 +156,7 @@ TEST_CASE("a mechanism that has nothing to say sends nothing") {
 }
 
 TEST_CASE("of the library, nothing passes before the end of a login but the request for a session") {
-    login_rig rig(GENERATE(1, 3, 1000));
+    login_rig rig(GENERATE(as<std::size_t>{}, 1, 3, 1000));
     REQUIRE(rig.login.take_challenge());
     rig.library_writes("early");
     CHECK(rig.to_server == "");
@@ -172,7 +172,7 @@ TEST_CASE("a server that refuses a login is told from one that fails otherwise")
         bool is_refused;
     };
     const auto [code, is_refused] = GENERATE(row{-115, true}, row{-124, true}, row{-4, false}, row{-101, false});
-    login_rig rig(GENERATE(1, 1000));
+    login_rig rig(GENERATE(as<std::size_t>{}, 1, 1000));
     rig.open();
     rig.server_sends(error_frame(1, code));
     CHECK(rig.login.at() == stage::failed);
