@@ -25,6 +25,7 @@ namespace zkasio {
 
 namespace detail {
 class core;
+struct access;
 struct session_record;
 }  // namespace detail
 
@@ -159,15 +160,18 @@ public:
                                            std::int64_t from_version = -1) const;
 
 protected:
-    operations(std::shared_ptr<detail::core> core, std::shared_ptr<detail::session_record> record)
-        : core_(std::move(core)), session_(std::move(record)) {}
+    operations(std::shared_ptr<detail::core> core, std::shared_ptr<detail::session_record> record,
+               std::uint32_t view = 0)
+        : core_(std::move(core)), session_(std::move(record)), view_(view) {}
 
     std::shared_ptr<detail::core> core_;
     std::shared_ptr<detail::session_record> session_;  // null: the current session
+    std::uint32_t view_ = 0;                           // see client::rooted(); 0: the client itself
     bool patient_ = false;                             // see session::patient()
 
 private:
     friend class toolbox;
+    friend struct detail::access;
     struct impl;
 };
 

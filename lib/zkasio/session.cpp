@@ -52,6 +52,7 @@ session_hold& session_hold::operator=(session_hold&& other) noexcept {
         end();
         core_ = std::move(other.core_);
         hold_ = std::move(other.hold_);
+        view_ = other.view_;
     }
     return *this;
 }
@@ -87,9 +88,9 @@ namespace {
 using detail::core_ptr;
 
 // The node to name in messages: the node that is gone, or else the first one.
-std::string named_node(const hold_ptr& hold) {
+std::string named_node(const core_ptr& core, const hold_ptr& hold, detail::view_id view) {
     const auto* node = lost_node_of(*hold);
-    return node ? node->path : std::string();
+    return node ? core->views().shown(view, node->path) : std::string();
 }
 
 // `hold` is null in a session_hold that was moved from.
@@ -97,10 +98,10 @@ void there(const hold_ptr& hold, std::string_view operation) {
     if (!hold) throw error(errc::lock_released, operation, {}, "this hold was moved from");
 }
 
-asio::awaitable<void> until_confirmed(core_ptr core, hold_ptr hold) {
+asio::awaitable<void> until_confirmed(core_ptr core, hold_ptr hold, detail::view_id view) {
     there(hold, "hold");
     if (hold->told.load(std::memory_order_acquire) == loss_reason::released)
-        throw error(errc::lock_released, "hold", named_node(hold));
+        throw error(errc::lock_released, "hold", named_node(core, hold, view));
     const detail::wait_end failed = co_await detail::wait_for(core, renewed_of(hold));
     if (!failed.code) co_return;
     const loss_reason why = hold->reason.load(std::memory_order_acquire);
@@ -108,13 +109,13 @@ asio::awaitable<void> until_confirmed(core_ptr core, hold_ptr hold) {
     if (why == loss_reason::session_expired) code = errc::session_expired;
     if (why == loss_reason::closed) code = errc::client_closed;
     if (why == loss_reason::forked) code = errc::forked;
-    throw error(code, "hold", named_node(hold), code == errc::lock_lost ? to_string(why) : "");
+    throw error(code, "hold", named_node(core, hold, view), code == errc::lock_lost ? to_string(why) : "");
 }
 
-asio::awaitable<loss_reason> until_lost(core_ptr core, hold_ptr hold) {
+asio::awaitable<loss_reason> until_lost(core_ptr core, hold_ptr hold, detail::view_id view) {
     if (!hold) co_return loss_reason::released;
     const detail::wait_end ended = co_await detail::wait_for(core, lost_of(hold));
-    if (ended.code == condition::cancelled) throw error(ended.code, "lost", named_node(hold));
+    if (ended.code == condition::cancelled) throw error(ended.code, "lost", named_node(core, hold, view));
     const loss_reason why = hold->reason.load(std::memory_order_acquire);
     if (why != loss_reason::none) co_return why;
     co_return ended.code == errc::forked ? loss_reason::forked : loss_reason::closed;
@@ -139,13 +140,13 @@ asio::awaitable<boot_clock::time_point> until_extended(core_ptr core, detail::se
 
 }  // namespace
 
-asio::awaitable<void> session_hold::confirmed() const { return until_confirmed(core_, hold_); }
-asio::awaitable<loss_reason> session_hold::lost() const { return until_lost(core_, hold_); }
+asio::awaitable<void> session_hold::confirmed() const { return until_confirmed(core_, hold_, view_); }
+asio::awaitable<loss_reason> session_hold::lost() const { return until_lost(core_, hold_, view_); }
 
 asio::awaitable<void> session_hold::run_body(std::function<asio::awaitable<void>()> body, core_ptr core,
-                                             hold_ptr hold) {
+                                             hold_ptr hold, std::uint32_t view) {
     there(hold, "run");
-    if (!body) throw error(errc::invalid_argument, "run", named_node(hold), "the body is empty");
+    if (!body) throw error(errc::invalid_argument, "run", named_node(core, hold, view), "the body is empty");
     detail::arm_function arm = [core, hold](const std::shared_ptr<detail::body_run>& run) {
         return detail::stop_when(core, lost_of(hold), run,
                                  [](std::error_code code) { return code != errc::lock_released; });
@@ -227,11 +228,12 @@ session_hold session::hold_nodes(std::span<std::string> paths) const {
     h->session = session_;
     h->nodes.reserve(paths.size());
     for (std::string& path : paths) {
-        detail::validate_path(path, core_->chroot_length(), "hold");  // heartbeats carry the path
-        h->nodes.emplace_back().path = std::move(path);
+        const std::size_t above = core_->chroot_length() + core_->views().root_of(view_).size();
+        detail::validate_path(path, above, "hold");  // heartbeats carry the path
+        h->nodes.emplace_back().path = core_->views().whole(view_, std::move(path));
     }
     detail::on_strand(core_, [core = core_, h] { core->add_hold(h); });
-    return detail::access::make<session_hold>(core_, h);
+    return detail::access::make<session_hold>(core_, h, view_);
 }
 
 session_hold session::hold_all(const std::vector<std::reference_wrapper<const session_hold>>& parts) const {
@@ -244,7 +246,7 @@ session_hold session::hold_all(const std::vector<std::reference_wrapper<const se
         h->parts.push_back(part.hold_);
     }
     detail::on_strand(core_, [core = core_, h] { core->add_hold(h); });
-    return detail::access::make<session_hold>(core_, h);
+    return detail::access::make<session_hold>(core_, h, view_);
 }
 
 asio::any_io_executor session::get_executor() const { return detail::there(core_, "get_executor")->strand(); }
@@ -252,6 +254,18 @@ asio::any_io_executor session::get_executor() const { return detail::there(core_
 session session::patient() const {
     session same = *this;
     same.patient_ = true;
+    return same;
+}
+
+session session::in_view_of(const operations& on) const {
+    session same = *this;
+    same.view_ = detail::access::view_of(on);
+    return same;
+}
+
+session session::unrooted() const {
+    session same = *this;
+    same.view_ = 0;
     return same;
 }
 

@@ -80,10 +80,15 @@ public:
     /// requests wait as those of any operation.
     session patient() const;
 
+    /// This session as the client itself has it, not a view: see client::unrooted().
+    session unrooted() const;
+    /// This session with the paths of the view that `on` is of, a client or a session: see client::rooted().
+    session in_view_of(const operations& on) const;
+
 private:
     friend struct detail::access;
-    session(std::shared_ptr<detail::core> core, std::shared_ptr<detail::session_record> record)
-        : operations(std::move(core), std::move(record)) {}
+    session(std::shared_ptr<detail::core> core, std::shared_ptr<detail::session_record> record, std::uint32_t view)
+        : operations(std::move(core), std::move(record), view) {}
     session_hold hold_nodes(std::span<std::string> paths) const;
 };
 
@@ -108,7 +113,8 @@ public:
     boot_clock::time_point held_until() const noexcept;
     /// loss_reason::none until the hold is over. Once confirmed() has completed, that is as long as held() is true.
     loss_reason reason() const noexcept;
-    /// After the end of the hold: the node that is gone; if none is, the first node; "" if the hold has no nodes.
+    /// After the end of the hold: the node that is gone; if none is, the first node; "" if the hold has no nodes. As the
+    /// client itself has the path, also of a view (client::rooted()): see toolbox::shown_path().
     std::string lost_path() const;
 
     /// *Completes when* the lease covers this hold, at once if it does already.
@@ -127,7 +133,7 @@ public:
     /// *Lifetime* of the body: see kept_body.hpp.
     template <class Body>
     asio::awaitable<detail::body_value<Body>> run(Body&& body) const {
-        return detail::run_kept(std::forward<Body>(body), &run_body, core_, hold_);
+        return detail::run_kept(std::forward<Body>(body), &run_body, core_, hold_, view_);
     }
 
     /// For state machines that live on the client's strand: `f` is called there, once, when the hold is over for
@@ -156,19 +162,22 @@ public:
     /// hold's watches on them end with the nodes, and are not removed one by one.
     void end(bool node_goes_away = false) const noexcept;
     /// Ends the hold for a reason that the caller has found: held() is false from now on. From any thread. @param path
-    /// of the node that is gone; in a hold of several holds, the part with this node ends, and so does the whole.
+    /// of the node that is gone, see lost_path(); in a hold of several holds, the part with this node ends, and so does
+    /// the whole.
     void lose(loss_reason why, std::string_view path = {}) const noexcept;
 
 private:
     friend class session;
     friend struct detail::access;
-    session_hold(std::shared_ptr<detail::core> core, std::shared_ptr<detail::hold> hold) noexcept
-        : core_(std::move(core)), hold_(std::move(hold)) {}
+    session_hold(std::shared_ptr<detail::core> core, std::shared_ptr<detail::hold> hold, std::uint32_t view) noexcept
+        : core_(std::move(core)), hold_(std::move(hold)), view_(view) {}
     static asio::awaitable<void> run_body(std::function<asio::awaitable<void>()> body,
-                                          std::shared_ptr<detail::core> core, std::shared_ptr<detail::hold> hold);
+                                          std::shared_ptr<detail::core> core, std::shared_ptr<detail::hold> hold,
+                                          std::uint32_t view);
 
     std::shared_ptr<detail::core> core_;
     std::shared_ptr<detail::hold> hold_;
+    std::uint32_t view_ = 0;  // of the errors, see client::rooted()
 };
 
 }  // namespace zkasio

@@ -6,6 +6,7 @@
 
 #include <asio/awaitable.hpp>
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -62,7 +63,7 @@ public:
 
 private:
     friend struct detail::access;
-    watch(std::shared_ptr<detail::core> core, std::shared_ptr<detail::watch_state> state);
+    watch(std::shared_ptr<detail::core> core, std::shared_ptr<detail::watch_state> state, std::uint32_t view);
 
     struct use;
     std::shared_ptr<use> use_;  // the watch is given up with the last of these

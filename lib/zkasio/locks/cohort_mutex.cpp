@@ -5,6 +5,7 @@
 #include <zkasio/locks/detail/cohort/cohort.hpp>
 #include <zkasio/locks/detail/cohort/cohort_turn.hpp>
 #include <zkasio/locks/detail/contenders.hpp>
+#include <zkasio/locks/detail/in_view.hpp>
 #include <zkasio/locks/detail/lock_spec.hpp>
 #include <zkasio/locks/lock_guard.hpp>
 #include <zkasio/locks/lock_options.hpp>
@@ -158,8 +159,9 @@ cohort_mutex_options& cohort_mutex_options::linger(any_duration most) {
 cohort_mutex::cohort_mutex(client zk, std::string path, cohort_mutex_options options)
     : lockable(std::move(zk), std::move(path)) {
     check_directory("cohort_mutex", on(), this->path());
-    queue_names names(options.names(), options.names().mutex_marker(), {}, this->path());
-    auto lock = std::make_shared<const lock_spec>(this->path(), std::move(names), options.data(), options.acl(),
+    const std::string directory = whole_path(on(), this->path());
+    queue_names names(options.names(), options.names().mutex_marker(), {}, directory);
+    auto lock = std::make_shared<const lock_spec>(directory, std::move(names), options.data(), options.acl(),
                                                   options.names().directory_stays());
     tenure_limits limits;
     limits.turns = options.turns();
@@ -172,18 +174,19 @@ cohort_mutex::cohort_mutex(client zk, std::string path, cohort_mutex_options opt
 // that came later.
 lock_attempt cohort_mutex::attempts(acquire_options how) const {
     const auto came = std::make_shared<std::optional<boot_clock::time_point>>();
-    return [zk = on(), spec = spec_, how = std::move(how), came](if_contended when_contended) {
+    auto attempt = [zk = on().unrooted(), spec = spec_, how = std::move(how), came](if_contended when_contended) {
         if (!*came) *came = boot_clock::now();
         return take_turn<std::optional<lock_guard>>(zk, spec, when_contended, how, **came);
     };
+    return in_view(on(), std::move(attempt));
 }
 
 asio::awaitable<lock_guard> cohort_mutex::wait_for_lock(acquire_options how) const {
-    return take_turn<lock_guard>(on(), spec_, if_contended::wait, how);
+    return in_view(on(), take_turn<lock_guard>(on().unrooted(), spec_, if_contended::wait, how));
 }
 
 asio::awaitable<std::vector<contender_info>> cohort_mutex::contenders() const {
-    return lock_detail::contenders(on(), spec_ ? spec_->lock : nullptr);
+    return lock_detail::contenders(on(), path(), spec_ ? spec_->lock : nullptr);
 }
 
 }  // namespace zkasio

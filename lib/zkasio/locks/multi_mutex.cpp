@@ -99,7 +99,7 @@ asio::awaitable<std::string> while_held(std::vector<std::shared_ptr<lock_claim>>
     });
     // Not all->run(): `acquire` has to stay on the executor by which would_deadlock is noticed.
     co_await lost.run_until(std::move(acquire));
-    co_return all->reason() == loss_reason::none ? std::string() : all->lost_path();
+    co_return all->reason() == loss_reason::none ? std::string() : toolbox(on).shown_path(all->lost_path());
 }
 
 // Adapts a lock that is no lockable.
@@ -171,9 +171,13 @@ multi_mutex& multi_mutex::insert_other(std::string path, std::function<asio::awa
          acquire_options()});
 }
 
-void multi_mutex::check_client(const asio::any_io_executor& strand, const std::string& path) const {
+void multi_mutex::check_client(const asio::any_io_executor& strand, const operations& zk,
+                               const std::string& path) const {
     if (strand != on().get_executor())
         throw error(errc::invalid_argument, "multi_mutex", path, "this lock is another client's");
+    // The order of all locks is that of their paths, which are to be of one kind.
+    if (toolbox(zk).whole_path("/") != toolbox(on()).whole_path("/"))
+        throw error(errc::invalid_argument, "multi_mutex", path, "this lock is another view's, see client::rooted()");
 }
 
 namespace {
@@ -221,7 +225,7 @@ asio::awaitable<multi_mutex::taken> multi_mutex::take_in_order(multi_mutex self,
             throw error(errc::invalid_argument, "multi_mutex", m.lock->path(),
                         "this kind of lock (lockable::attempts) has given an empty guard");
         const session& mine = guards.back().claim()->on();
-        self.check_client(mine.get_executor(), m.lock->path());
+        self.check_client(mine.get_executor(), mine, m.lock->path());
         if (mine.id() != on.id()) throw error(errc::session_expired, "multi_mutex", m.lock->path());
     }
     for (lock_guard& guard : guards) result.claims.push_back(guard.take_claim());
@@ -232,7 +236,7 @@ asio::awaitable<std::optional<lock_guard>> multi_mutex::take(multi_mutex self, a
     refuse_owner(how, self.path(), "the owner of a lock is given to add()");
     refuse_data(how, self.path(), "each lock has a node of its own: data are given to add()");
     if (self.members_.empty()) throw error(errc::invalid_argument, "multi_mutex", {}, "there are no locks in it");
-    for (const member& m : self.members_) self.check_client(m.lock->on().get_executor(), m.lock->path());
+    for (const member& m : self.members_) self.check_client(m.lock->on().get_executor(), m.lock->on(), m.lock->path());
     const session on = co_await toolbox(self.on()).current_session("acquire", self.path());
     for (bool first = true;; first = false) {
         taken all = co_await take_in_order(self, on, wait, first);
@@ -240,7 +244,7 @@ asio::awaitable<std::optional<lock_guard>> multi_mutex::take(multi_mutex self, a
             const std::shared_ptr<lock_claim> claim = multi_claim::of(std::move(all.claims));
             const bool kept = co_await wait_until_covered(claim);
             if (kept) co_return to_guard(claim, self.on());
-            all.lost = claim->hold().lost_path();
+            all.lost = toolbox(on).shown_path(claim->hold().lost_path());
         }
         if (all.lost.empty() && !wait) co_return std::nullopt;
         if (on.over()) {

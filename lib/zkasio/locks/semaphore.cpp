@@ -3,6 +3,7 @@
 #include <zkasio/locks/detail/acquire.hpp>
 #include <zkasio/locks/detail/contenders.hpp>
 #include <zkasio/locks/detail/guards_in_the_way.hpp>
+#include <zkasio/locks/detail/in_view.hpp>
 #include <zkasio/locks/detail/lock_reports.hpp>
 #include <zkasio/locks/detail/lock_spec.hpp>
 #include <zkasio/locks/detail/nodes_claim.hpp>
@@ -29,6 +30,10 @@ permits permits::fixed(int n) { return {n, {}}; }
 permits permits::counted_by(std::string path) {
     require_path("semaphore", path);
     return {0, std::move(path)};
+}
+
+permits permits::whole(const client& zk) const {
+    return {number_, path_.empty() ? std::string() : whole_path(zk, path_)};
 }
 
 namespace {
@@ -355,11 +360,12 @@ asio::awaitable<std::vector<lock_guard>> acquire_guards(client zk, std::string p
 }  // namespace
 
 lock_attempt permit_request::attempts(acquire_options how) const {
-    return [zk = on(), path = path(), max = max_, options = options_, n = n_, how = std::move(how)](
-               if_contended when_contended) {
+    auto attempt = [zk = on().unrooted(), path = whole_path(on(), path()), max = max_.whole(on()), options = options_,
+                    n = n_, how = for_client(on(), std::move(how))](if_contended when_contended) {
         return reported(errors_as_acquire(acquire_guard(zk, path, max, options, n, when_contended, how), path), zk,
                         path);
     };
+    return in_view(on(), std::move(attempt));
 }
 
 semaphore::semaphore(client zk, std::string path, permits max, semaphore_options options)
@@ -370,7 +376,7 @@ semaphore::semaphore(client zk, std::string path, permits max, semaphore_options
 }
 
 asio::awaitable<std::vector<lock_guard>> semaphore::acquire_each(int n) const {
-    return acquire_guards(zk_, path_, max_, options_, n);
+    return in_view(zk_, acquire_guards(zk_.unrooted(), whole_path(zk_, path_), max_.whole(zk_), options_, n));
 }
 
 namespace {

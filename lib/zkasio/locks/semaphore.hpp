@@ -33,6 +33,9 @@ public:
     const std::string& path() const noexcept { return path_; }  ///< empty: fixed
 
 private:
+    friend class permit_request;
+    friend class semaphore;
+    permits whole(const client& zk) const;
     permits(int number, std::string path) : number_(number), path_(std::move(path)) {}
     int number_;
     std::string path_;

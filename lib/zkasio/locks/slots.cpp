@@ -1,6 +1,7 @@
 #include <zkasio/locks/slots.hpp>
 
 #include <zkasio/error.hpp>
+#include <zkasio/locks/detail/in_view.hpp>
 #include <zkasio/locks/detail/lock_spec.hpp>
 #include <zkasio/locks/detail/take_slot.hpp>
 
@@ -28,13 +29,13 @@ slots::slots(client zk, std::string path, std::uint32_t n, slots_options options
 
 lock_attempt slots::attempts(acquire_options how) const {
     slot_spec spec;
-    spec.path = path();
+    spec.path = whole_path(on(), path());
     spec.n = n_;
     spec.data = options_.data();
     spec.entries = options_.acl();
     spec.quiet = options_.quiet();
     spec.no_owner = "no lock_owner can hold numbers: each guard has one of its own";
-    return attempts_at_slot(on(), std::move(spec), std::move(how));
+    return in_view(on(), attempts_at_slot(on().unrooted(), std::move(spec), for_client(on(), std::move(how))));
 }
 
 }  // namespace zkasio

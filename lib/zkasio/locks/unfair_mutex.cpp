@@ -2,6 +2,7 @@
 
 #include <zkasio/error.hpp>
 #include <zkasio/locks/detail/contenders.hpp>
+#include <zkasio/locks/detail/in_view.hpp>
 #include <zkasio/locks/detail/lock_spec.hpp>
 #include <zkasio/locks/detail/take_slot.hpp>
 #include <zkasio/recipe/certain.hpp>
@@ -42,7 +43,7 @@ unfair_mutex::unfair_mutex(client zk, std::string path, unfair_mutex_options opt
 
 lock_attempt unfair_mutex::attempts(acquire_options how) const {
     slot_spec spec;
-    spec.path = path();
+    spec.path = whole_path(on(), path());
     spec.is_node = true;
     spec.n = 1;
     spec.data = options_.data();
@@ -50,7 +51,7 @@ lock_attempt unfair_mutex::attempts(acquire_options how) const {
     spec.first_pause = options_.first_back_off();
     spec.most_pause = options_.most_back_off();
     spec.no_owner = "an unfair_mutex knows no lock_owner: use mutex";
-    return attempts_at_slot(on(), std::move(spec), std::move(how));
+    return in_view(on(), attempts_at_slot(on().unrooted(), std::move(spec), for_client(on(), std::move(how))));
 }
 
 asio::awaitable<std::optional<contender_info>> unfair_mutex::holder() const {

@@ -7,6 +7,7 @@
 
 #include <asio/awaitable.hpp>
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -45,12 +46,13 @@ public:
 protected:
     friend struct detail::access;
     pending(std::shared_ptr<detail::core> core, std::shared_ptr<detail::kept_reply> kept_reply,
-            std::string_view operation, std::string path);
+            std::uint32_t view, std::string_view operation, std::string path);
     detail::reply& answer() const;
     detail::reply& good() const;
 
     std::shared_ptr<detail::core> core_;
     std::shared_ptr<detail::kept_reply> kept_;
+    std::uint32_t view_;          // see client::rooted()
     std::string_view operation_;  // a literal
     std::string path_;
 
@@ -99,7 +101,8 @@ public:
 private:
     friend struct detail::access;
     pending_watched(std::shared_ptr<detail::core> core, std::shared_ptr<detail::kept_reply> kept_reply,
-                    std::shared_ptr<detail::watch_state> watch, std::string_view operation, std::string path);
+                    std::uint32_t view, std::shared_ptr<detail::watch_state> watch, std::string_view operation,
+                    std::string path);
 
     std::shared_ptr<detail::watch_state> watch_;
 };

@@ -44,8 +44,14 @@ void report_commit(const operations& on, commit_report r, const std::string& pat
 
 namespace {
 
-void warn(const detail::core_ptr& core, std::string text, std::vector<log_field> fields) {
+// A log is the client's: a line about nodes of a view says where the view is.
+void warn(const detail::core_ptr& core, detail::view_id view, std::string text, std::vector<log_field> fields) {
     if (!core) return;
+    if (view != 0) {
+        const std::string& root = core->views().root_of(view);
+        text += " (below " + root + ")";
+        fields.push_back({"root", root});
+    }
     detail::on_strand(core,
                       [core, text = std::move(text), fields = std::move(fields)] { core->log().warn(text, fields); });
 }
@@ -53,10 +59,10 @@ void warn(const detail::core_ptr& core, std::string text, std::vector<log_field>
 }  // namespace
 
 void log_warning(const client& zk, std::string text, std::vector<log_field> fields) {
-    warn(detail::access::core_of(zk), std::move(text), std::move(fields));
+    warn(detail::access::core_of(zk), detail::access::view_of(zk), std::move(text), std::move(fields));
 }
 void log_warning(const session& on, std::string text, std::vector<log_field> fields) {
-    warn(detail::access::core_of(on), std::move(text), std::move(fields));
+    warn(detail::access::core_of(on), detail::access::view_of(on), std::move(text), std::move(fields));
 }
 
 }  // namespace zkasio

@@ -222,6 +222,8 @@ public:
     asio::awaitable<void> run() {
         if (how_.under() && !claim_)
             throw error(errc::lock_released, "transact", {}, "the guard of under() was destroyed");
+        if (claim_ && toolbox(claim_->on()).whole_path("/") != toolbox(zk_).whole_path("/"))
+            throw error(errc::invalid_argument, "transact", {}, "the guard of under() is of another view, see rooted()");
         refuse_own_turn();
         for (;;) {
             session on;

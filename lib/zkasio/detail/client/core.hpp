@@ -4,6 +4,7 @@
 #include <zkasio/detail/base/fork_mark.hpp>
 #include <zkasio/detail/base/shutdown_service.hpp>
 #include <zkasio/detail/client/background_tasks.hpp>
+#include <zkasio/detail/client/view_roots.hpp>
 #include <zkasio/detail/connection/link.hpp>
 #include <zkasio/detail/requests/background_work.hpp>
 #include <zkasio/detail/requests/request_table.hpp>
@@ -56,6 +57,7 @@ public:
     std::string server_names() const { return link_.server_names(); }  ///< as they were given last
     client_stats stats() const { return telemetry_.counters.get(); }
     bool observed() const noexcept { return telemetry_.observed(); }
+    view_roots& views() noexcept { return views_; }
     close_result closed_how() const noexcept { return close_result_.load(); }
 
     // ------------------------------------------------------------------------------------- what it consists of
@@ -181,6 +183,7 @@ private:
     hold_keeper holds_;
     background_tasks background_;
     std::map<search_key, std::shared_ptr<node_search>> searches_;
+    view_roots views_;
 
     asio::steady_timer timer_;
     time_point timer_at_ = time_point::max();

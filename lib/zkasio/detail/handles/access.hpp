@@ -16,6 +16,11 @@ struct access {
     static const auto& core_of(const Client& c) noexcept {
         return c.core_;
     }
+    /// See client::rooted().
+    template <class Client>
+    static auto view_of(const Client& c) noexcept {
+        return c.view_;
+    }
 };
 
 }  // namespace zkasio::detail

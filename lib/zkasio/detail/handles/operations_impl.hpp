@@ -25,6 +25,16 @@ struct operations::impl {
     static detail::command prepared(const operations& on, detail::request what);
     /// As prepare(), for a request that is known to be valid.
     static void bind(const operations& on, detail::command& c);
+    static void pin(const operations& on, detail::command& c);
+
+    /// The bytes that stand in front of each path: the chroot, and the root of a view.
+    static std::size_t length_above(const operations& on);
+    /// See toolbox.
+    static std::string whole_path(const operations& on, std::string path);
+    static std::string shown_path(const operations& on, std::string path);
+    static std::size_t whole_size(const operations& on, std::size_t path_bytes);
+    /// As throw_if_failed(), under the name and with the path of reply::asked.
+    static void throw_failure(const operations& on, const detail::reply& r);
 
     /// Sends one request, and turns its reply into a result. A read is sent again if the connection was lost while the
     /// read was under way.
@@ -44,6 +54,8 @@ struct operations::impl {
     /// Sends one request whose reply is kept.
     static detail::kept_reply_ptr start(const operations& on, detail::command c,
                                         detail::request_table::repeat r = detail::request_table::repeat::never);
+
+    static asio::awaitable<std::vector<std::string>> ephemerals_of_view(operations on, std::string prefix);
 
     // watch_stream.cpp
     static asio::awaitable<watch_stream> add_watch(operations on, std::string path, watch_mode mode);

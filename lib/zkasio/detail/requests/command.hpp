@@ -46,6 +46,7 @@ struct command {
     bool begun = false;  ///< the operation has had an effect: a total cancellation does not take this write back
     bool of_contender = false;  ///< the create of a node that only waits in the queue of a lock, see ephemeral_budget
     std::uint64_t connection = 0;  ///< see node_feeds::connection(): sent on this one or not at all; 0: on any
+    bool is_whole = false;         ///< the root of a view stands in front of its paths, see make_whole()
     bool sets_again = false;       ///< sets a watch again on a new connection, for its waiters
 };
 
