@@ -8,6 +8,7 @@
 #include <zkasio/detail/connection/server_list.hpp>
 #include <zkasio/detail/handles/access.hpp>
 #include <zkasio/detail/handles/results.hpp>
+#include <zkasio/detail/handles/testing_seam.hpp>
 #include <zkasio/detail/handles/until_connected.hpp>
 #include <zkasio/detail/requests/validate.hpp>
 #include <zkasio/path.hpp>
@@ -86,12 +87,64 @@ asio::awaitable<void> follow_ensemble(core_ptr c) {
     }
 }
 
+// See client_options::create_chroot(). The servers know the chroot's path only from a client without a chroot.
+asio::awaitable<void> create_chroot(core_ptr c) {
+    const std::string servers = c->server_names();
+    const std::size_t end = servers.find('/');
+    const std::string chroot = servers.substr(end);
+    client_options plain = c->options();
+    access::forget_session(plain);
+    plain.servers(servers.substr(0, end)).observer(nullptr).follow_ensemble(false);
+    const client zk = client_over(c->strand(), std::move(plain), c->backends());
+    const create_options how = *c->options().chroot_to_create();
+    const auto made = co_await as_result(zk.create_unless_exists(chroot, bytes(), how));
+    [[maybe_unused]] const auto closed = co_await as_result(zk.close());
+    if (!made) throw error(made.error());
+}
+
+// Until the chroot exists, or it is certain that this client cannot create it.
+asio::awaitable<void> ensure_chroot(core_ptr c, session_record_ptr of) {
+    back_off pauses = access::make<back_off>(c);
+    for (int attempt = 0;; ++attempt) {
+        const auto seen = std::make_shared<kept_reply>();
+        c->look_at_chroot(of, seen);
+        const wait_end end = co_await wait_for(c, answer_of(seen));
+        const std::error_code found = end.code ? end.code : seen->reply.code;
+        std::string failed;
+        bool again = found == condition::retryable;
+        if (found == zk_errc::no_node) {
+            try {
+                co_await create_chroot(c);
+            } catch (const error& e) {
+                again = e.code() == condition::retryable && attempt < 8;
+                failed = e.what();
+            }
+        }
+        if (!failed.empty() && !again && !c->is_closing())
+            c->log().error("create_chroot(): the chroot of " + c->server_names() +
+                           " is missing, and was not created: " + failed);
+        if (!again || of->over || c->is_closing()) co_return;
+        co_await pauses.pause();
+    }
+}
+
+// In the background, until the client is closed.
+asio::awaitable<void> keep_chroot(core_ptr c) {
+    while (!c->is_closing() && !c->forked() && !c->sessions().is_final()) {
+        const session_record_ptr of = c->sessions().current();
+        co_await ensure_chroot(c, of);
+        c->chroot_is_known(*of);
+        [[maybe_unused]] const wait_end over = co_await wait_for(c, of->ended);
+    }
+}
+
 // Shared by all copies of a client. Its destructor, which runs with the last copy, closes the core.
 struct handle {
     explicit handle(core_ptr c) : core(std::move(c)) {
         on_strand(core, [core = core] {
             core->start();
             if (core->options().follows_ensemble()) core->run_until_closed(follow_ensemble(core));
+            if (core->creates_chroot()) core->run_until_closed(keep_chroot(core));
         });
     }
     handle(const handle&) = delete;

@@ -113,8 +113,8 @@ public:
     boot_clock::time_point held_until() const noexcept;
     /// loss_reason::none until the hold is over. Once confirmed() has completed, that is as long as held() is true.
     loss_reason reason() const noexcept;
-    /// After the end of the hold: the node that is gone; if none is, the first node; "" if the hold has no nodes. As the
-    /// client itself has the path, also of a view (client::rooted()): see toolbox::shown_path().
+    /// After the end of the hold: the node that is gone; if none is, the first node; "" if the hold has no nodes. The
+    /// path is whole, also of a view (client::rooted()): see toolbox::shown_path().
     std::string lost_path() const;
 
     /// *Completes when* the lease covers this hold, at once if it does already.

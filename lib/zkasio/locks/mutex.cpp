@@ -30,6 +30,8 @@ asio::awaitable<lock_guard> mutex::wait_for_lock(acquire_options how) const {
     return in_view(on(), contend<lock_guard>(on().unrooted(), std::move(what), for_client(on(), std::move(how))));
 }
 
-asio::awaitable<std::vector<contender_info>> mutex::contenders() const { return lock_detail::contenders(on(), path(), spec_); }
+asio::awaitable<std::vector<contender_info>> mutex::contenders() const {
+    return lock_detail::contenders(on(), path(), spec_);
+}
 
 }  // namespace zkasio

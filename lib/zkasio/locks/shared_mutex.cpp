@@ -51,7 +51,8 @@ asio::awaitable<lock_guard> downgraded(client zk, lock_spec_ptr spec, std::strin
     if (!writes || claim->asked().spec->key != spec->key)
         throw error(errc::invalid_argument, "downgrade", path,
                     "not a writer's guard of this lock and this client, or one of a lock_owner");
-    if (!writing.held()) throw error(errc::lock_lost, "downgrade", claim->paths().front(), why_not_held(writing.reason()));
+    if (!writing.held())
+        throw error(errc::lock_lost, "downgrade", claim->paths().front(), why_not_held(writing.reason()));
     const lock_spec& asked = *claim->asked().spec;
     if (asked.has_own_data) spec = with_data(spec, asked.data);
     std::shared_ptr<lock_claim> reading = co_await claim->downgrade(spec);

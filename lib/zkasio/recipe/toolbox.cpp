@@ -27,11 +27,13 @@ using namespace detail;
 pending_create toolbox::start_create(std::string path, bytes data, create_options options, node_use use) const {
     command c = impl::prepared(on_, make_create(path, std::move(data).take(), options));
     c.of_contender = use == node_use::waits;
-    return access::make<pending_create>(on_.core_, impl::start(on_, std::move(c)), on_.view_, "create", std::move(path));
+    return access::make<pending_create>(on_.core_, impl::start(on_, std::move(c)), on_.view_, "create",
+                                        std::move(path));
 }
 pending_children toolbox::start_children(std::string path) const {
     command c = impl::prepared(on_, children_request{path});
-    return access::make<pending_children>(on_.core_, impl::start(on_, std::move(c)), on_.view_, "children", std::move(path));
+    return access::make<pending_children>(on_.core_, impl::start(on_, std::move(c)), on_.view_, "children",
+                                          std::move(path));
 }
 pending_data toolbox::start_get(std::string path) const {
     command c = impl::prepared(on_, get_request{path});
@@ -60,7 +62,8 @@ pending_data toolbox::start_exists(std::string path) const {
 pending_watched_data toolbox::start_get_and_watch(std::string path) const {
     command c = impl::prepared(on_, get_request{path, true});
     const watch_ptr w = c.watch = watch_by(*c.what);
-    return access::make<pending_watched_data>(on_.core_, impl::start(on_, std::move(c)), on_.view_, w, "get", std::move(path));
+    return access::make<pending_watched_data>(on_.core_, impl::start(on_, std::move(c)), on_.view_, w, "get",
+                                              std::move(path));
 }
 pending_watched_children toolbox::start_children_and_watch(std::string path) const {
     command c = impl::prepared(on_, children_request{path, true});

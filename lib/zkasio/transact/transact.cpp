@@ -223,7 +223,7 @@ public:
         if (how_.under() && !claim_)
             throw error(errc::lock_released, "transact", {}, "the guard of under() was destroyed");
         if (claim_ && toolbox(claim_->on()).whole_path("/") != toolbox(zk_).whole_path("/"))
-            throw error(errc::invalid_argument, "transact", {}, "the guard of under() is of another view, see rooted()");
+            throw error(errc::invalid_argument, "transact", {}, "the guard of under() is of another view");
         refuse_own_turn();
         for (;;) {
             session on;

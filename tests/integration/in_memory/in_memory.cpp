@@ -200,7 +200,8 @@ public:
         if (kept->connections() > 0) all.push_back(std::to_string(kept->connections()) + " connections");
         if (kept->sessions() > 0) all.push_back(std::to_string(kept->sessions()) + " sessions");
         for (const std::string& path : kept->paths())
-            if (const auto node = kept->stat(path); node && node->ephemeral_owner != 0) all.push_back("node " + shown(path));
+            if (const auto node = kept->stat(path); node && node->ephemeral_owner != 0)
+                all.push_back("node " + shown(path));
         for (const std::string& path : kept->watched_paths()) all.push_back("watch of " + shown(path));
         return all;
     }

@@ -11,7 +11,8 @@ namespace {
 // A claim of the client itself, as a view sees it.
 class claim_in_view final : public lock_claim {
 public:
-    claim_in_view(std::shared_ptr<lock_claim> of, const client& zk) : of_(std::move(of)), on_(of_->on().in_view_of(zk)) {
+    claim_in_view(std::shared_ptr<lock_claim> of, const client& zk)
+        : of_(std::move(of)), on_(of_->on().in_view_of(zk)) {
         const toolbox tools(on_);
         for (const std::string& path : of_->paths()) paths_.push_back(tools.shown_path(path));
     }
