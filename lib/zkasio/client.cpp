@@ -181,6 +181,7 @@ client client::rooted(std::string_view path) const {
     client view = *this;
     if (path.empty() || path == "/") return view;
     require_path("rooted", path);
+    if (c->forked()) throw error(errc::forked, "rooted", path);
     if (view_ == 0 && c->chroot_length() == 0 && belongs_to_servers(path))
         throw error(errc::invalid_path, "rooted", path, "/zookeeper belongs to the server");
     view.view_ = c->views().add(c->views().whole(view_, std::string(path)));

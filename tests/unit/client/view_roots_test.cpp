@@ -16,6 +16,12 @@ TEST_CASE("view_roots: a root has one number", "[rooted]") {
     CHECK(views.root_of(a) == "/a");
     CHECK(views.root_of(b) == "/a/b");
     CHECK(views.root_of(0).empty());
+    for (int i = 0; i < 100; ++i) {
+        const std::string root = "/r" + std::to_string(i);
+        CHECK(views.root_of(views.add(root)) == root);
+    }
+    CHECK(views.add("/r99") == 102);
+    CHECK(views.root_of(a) == "/a");
 }
 
 TEST_CASE("view_roots: paths become whole, and are shown without the root", "[rooted]") {

@@ -1,22 +1,39 @@
 #include <zkasio/detail/client/view_roots.hpp>
 
-#include <algorithm>
+#include <bit>
+#include <cstddef>
 
 namespace zkasio::detail {
+namespace {
 
-view_id view_roots::add(std::string root) {
+struct place {
+    explicit place(view_id view)
+        : array(static_cast<std::size_t>(std::bit_width(view)) - 1), at(view - (view_id{1} << array)) {}
+    const std::size_t array;
+    const view_id at;
+};
+
+}  // namespace
+
+view_id view_roots::add(const std::string& root) {
     const std::lock_guard lock(mutex_);
-    const auto known = std::find(roots_.begin(), roots_.end(), root);
-    const auto number = static_cast<view_id>(known - roots_.begin()) + 1;
-    if (known == roots_.end()) roots_.push_back(std::move(root));
-    return number;
+    const auto [known, is_new] = known_.try_emplace(root, static_cast<view_id>(known_.size()) + 1);
+    const view_id view = known->second;
+    if (!is_new) return view;
+    const place p(view);
+    if (p.at == 0) {
+        allocated_.at(p.array) = std::make_unique<std::string[]>(std::size_t{1} << p.array);
+        roots_.at(p.array).store(allocated_[p.array].get(), std::memory_order_release);
+    }
+    allocated_[p.array][p.at] = root;
+    return view;
 }
 
-const std::string& view_roots::root_of(view_id view) const {
+const std::string& view_roots::root_of(view_id view) const noexcept {
     static const std::string none;
     if (view == 0) return none;
-    const std::lock_guard lock(mutex_);
-    return roots_[view - 1];
+    const place p(view);
+    return roots_[p.array].load(std::memory_order_acquire)[p.at];
 }
 
 std::string view_roots::whole(view_id view, std::string path) const {

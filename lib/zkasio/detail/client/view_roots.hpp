@@ -1,10 +1,12 @@
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <cstdint>
-#include <deque>
+#include <map>
+#include <memory>
 #include <mutex>
 #include <string>
-#include <utility>
 
 namespace zkasio::detail {
 
@@ -12,13 +14,14 @@ namespace zkasio::detail {
 using view_id = std::uint32_t;
 
 /// The nodes below which the views of a client are. They stay as long as the client, so that a handle, of which there
-/// may be very many, has a number and not a string. From any thread.
+/// may be very many, has a number and not a string. From any thread; all but add() also in a child process, in which
+/// another thread of the parent may have had the mutex.
 class view_roots {
 public:
     /// @param root a valid path other than "/", as the client itself has it.
-    view_id add(std::string root);
+    view_id add(const std::string& root);
     /// "" of the client itself.
-    const std::string& root_of(view_id view) const;
+    const std::string& root_of(view_id view) const noexcept;
 
     /// A path of the view, as the client itself has it.
     std::string whole(view_id view, std::string path) const;
@@ -26,8 +29,10 @@ public:
     std::string shown(view_id view, std::string path) const;
 
 private:
-    mutable std::mutex mutex_;
-    std::deque<std::string> roots_;  // guarded by the mutex; none of them moves, and none changes
+    std::mutex mutex_;
+    std::map<std::string, view_id> known_;                      // guarded by the mutex
+    std::array<std::unique_ptr<std::string[]>, 32> allocated_;  // guarded by the mutex
+    std::array<std::atomic<const std::string*>, 32> roots_{};   // the same: 1, 2, 4 ... roots, which never move
 };
 
 }  // namespace zkasio::detail
