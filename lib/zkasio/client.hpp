@@ -106,7 +106,8 @@ public:
     /// the client: its waiters stand in one queue, and an acquire that would wait for itself is noticed. Logs,
     /// client_observer and stats() are the client's, and name nodes as the client itself has them.
     ///
-    /// Costs no request. The node need not exist: operations that create missing parents create it, too. Where several
+    /// Costs no request, and the memory of the path as long as the client. The node need not exist: operations that
+    /// create missing parents create it, too. (An error about a node above it has the whole path.) Where several
     /// objects work together, as in a multi_mutex or in transact_options::under(), all are of one view.
     /// Throws errc::invalid_path as operations do.
     client rooted(std::string_view path) const;
@@ -181,6 +182,7 @@ public:
     /// The client itself, without rooted(): for what all views of a client share, as the bookkeeping of a lock. See
     /// toolbox::whole_path().
     client unrooted() const;
+    /// Whether this is a view.
     bool is_rooted() const noexcept { return view_ != 0; }
 
     /// While the result exists, the client stays open, as if there were one more copy of the client: for

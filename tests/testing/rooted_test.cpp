@@ -19,8 +19,10 @@
 #include <zkasio/locks/shared_mutex.hpp>
 #include <zkasio/locks/slots.hpp>
 #include <zkasio/locks/unfair_mutex.hpp>
+#include <zkasio/log_record.hpp>
 #include <zkasio/membership/persistent_node.hpp>
 #include <zkasio/queues/work_queue.hpp>
+#include <zkasio/recipe/reports.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/testing/fake_ensemble.hpp>
 #include <zkasio/transact/transact.hpp>
@@ -36,6 +38,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -444,6 +447,55 @@ TEST_CASE("rooted: members, elections, counters and work queues", "[rooted]") {
 
     };
     e.run(body);
+}
+
+TEST_CASE("rooted: a view costs no request", "[rooted]") {
+    const auto requests_through = [](std::string_view root) {
+        fake_ensemble e;
+        e.create("/app");
+        const client zk = e.client(calm());
+        auto body = [&]() -> asio::awaitable<void> {
+            const client view = zk.rooted(root);
+            const std::string below = root.empty() ? "/app" : "";
+            const mutex lock(view, below + "/lock");
+            for (int i = 0; i < 3; ++i) {
+                lock_guard guard = co_await lock.acquire();
+                co_await guard.release();
+            }
+            co_await view.create(below + "/a/b", "", with_parents());
+            co_await view.get(below + "/a/b");
+        };
+        e.run(body);
+        return e.requests(zk);
+    };
+    CHECK(requests_through("/app") == requests_through(""));
+}
+
+TEST_CASE("rooted: observers and logs are the client's, and have whole paths", "[rooted]") {
+    fake_ensemble e;
+    e.create("/app");
+    const auto seen = std::make_shared<recording_observer>();
+    std::vector<std::string> log;
+    auto note = [&](const log_record& r) {
+        for (const log_field& f : r.fields())
+            if (f.key == "root") log.push_back(f.value);
+    };
+    const client zk = e.client(calm().observer(seen, e.get_executor()).log(note)), app = zk.rooted("/app");
+    auto body = [&]() -> asio::awaitable<void> {
+        const slots numbers(app, "/s", 1);
+        lock_guard guard = co_await numbers.acquire();
+        co_await guard.release();
+        const atomic_counter counter(app, "/n");
+        co_await counter.add(1);
+        log_warning(app, "a line");
+    };
+    e.run(body);
+    e.run_for(1s);
+    REQUIRE(seen->waits.size() == 1);
+    CHECK(seen->waits.front().path == "/app/s");
+    REQUIRE(seen->commits.size() == 1);
+    CHECK(seen->commits.front().path == "/app/n");
+    CHECK(log == std::vector<std::string>(1, "/app"));
 }
 
 TEST_CASE("rooted: the budget of ephemeral nodes knows each node once", "[rooted]") {

@@ -181,12 +181,22 @@ node_feed toolbox::feed(std::string root, const std::shared_ptr<node_feed_listen
     return access::make<node_feed>(on_.core_, std::move(state), on_.view_, on_.view_ != 0 ? told : nullptr);
 }
 
+namespace {
+
+// Keys of one view and of another contain the same path of different nodes.
+std::string key_in_view(const core_ptr& core, view_id view, std::string key) {
+    if (view != 0) key += " below " + core->views().root_of(view);
+    return key;
+}
+
+}  // namespace
+
 std::shared_ptr<session_local> toolbox::local(const std::string& key,
                                               const std::function<std::shared_ptr<session_local>()>& make) const {
     there(on_.core_, "local");
     if (!on_.session_) throw error(errc::invalid_argument, "local", {}, "a client has no session of its own");
     if (on_.view_ == 0) return on_.session_->local(key, make);
-    return on_.session_->local(key + " below " + on_.core_->views().root_of(on_.view_), make);
+    return on_.session_->local(key_in_view(on_.core_, on_.view_, key), make);
 }
 
 contender_room toolbox::room_for_contender(const std::string& directory, std::size_t path_bytes) const {
@@ -231,6 +241,7 @@ void toolbox::was_applied(std::string path) const {
 void toolbox::remove_orphans(std::string key, std::string directory,
                              std::function<bool(const std::string& name)> is_one) const {
     if (!on_.session_ || !on_.session_->resumed) return;
+    key = key_in_view(on_.core_, on_.view_, std::move(key));
     begin_to_remove_orphans(on_.core_, access::make<session>(on_.core_, on_.session_, on_.view_), std::move(key),
                             std::move(directory), std::move(is_one));
 }

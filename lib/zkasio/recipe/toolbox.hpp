@@ -193,8 +193,8 @@ public:
     // -------------------------------------------------------------------------------- on the strand, in the background
 
     /// The object of this session, and of this view (client::rooted()), with the name `key`. If there is none, `make`
-    /// makes it, which may call local() with other keys. On the strand only. Throws errc::invalid_argument for a toolbox
-    /// of a client.
+    /// makes it, which may call local() with other keys. On the strand only. Throws errc::invalid_argument for a
+    /// toolbox of a client.
     std::shared_ptr<session_local> local(const std::string& key,
                                          const std::function<std::shared_ptr<session_local>()>& make) const;
 
