@@ -62,6 +62,11 @@ std::string operations::impl::whole_path(const operations& on, std::string path)
     return on.view_ == 0 ? std::move(path) : on.core_->views().whole(on.view_, std::move(path));
 }
 
+const std::string& operations::impl::whole_path(const operations& on, const std::string& path, std::string& made) {
+    if (on.view_ == 0) return path;
+    return made = on.core_->views().whole(on.view_, path);
+}
+
 std::size_t operations::impl::whole_size(const operations& on, std::size_t path_bytes) {
     return on.view_ == 0 ? path_bytes : path_bytes + on.core_->views().root_of(on.view_).size();
 }

@@ -230,7 +230,8 @@ session_hold session::hold_nodes(std::span<std::string> paths) const {
     for (std::string& path : paths) {
         const std::size_t above = core_->chroot_length() + core_->views().root_of(view_).size();
         detail::validate_path(path, above, "hold");  // heartbeats carry the path
-        h->nodes.emplace_back().path = core_->views().whole(view_, std::move(path));
+        if (view_ != 0) path = core_->views().whole(view_, std::move(path));
+        h->nodes.emplace_back().path = std::move(path);
     }
     detail::on_strand(core_, [core = core_, h] { core->add_hold(h); });
     return detail::access::make<session_hold>(core_, h, view_);

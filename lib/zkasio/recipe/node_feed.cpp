@@ -28,7 +28,9 @@ node_feed::~node_feed() {
 }
 
 void node_feed::read(node_read what, std::string path) const {
-    there(core_, "read", path)->requests().read_for(state_, what, core_->views().whole(view_, std::move(path)));
+    request_table& requests = there(core_, "read", path)->requests();
+    if (view_ != 0) path = core_->views().whole(view_, std::move(path));
+    requests.read_for(state_, what, std::move(path));
 }
 
 bool node_feed::waits() const { return core_ && core_->requests().waits_for_one_watch(*state_); }

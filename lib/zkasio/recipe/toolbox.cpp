@@ -202,7 +202,8 @@ std::shared_ptr<session_local> toolbox::local(const std::string& key,
 contender_room toolbox::room_for_contender(const std::string& directory, std::size_t path_bytes) const {
     using room = ephemeral_budget::room;
     ephemeral_budget& budget = there(on_.core_, "room_for_contender")->requests().ephemerals();
-    switch (budget.for_contender(impl::whole_path(on_, directory), impl::whole_size(on_, path_bytes))) {
+    std::string made;
+    switch (budget.for_contender(impl::whole_path(on_, directory, made), impl::whole_size(on_, path_bytes))) {
         case room::now: return contender_room::now;
         case room::later: return contender_room::later;
         case room::never: break;
@@ -216,20 +217,23 @@ void toolbox::when_room_changes(std::string directory, std::size_t path_bytes, s
 }
 std::size_t toolbox::room_for_claims(const std::string& directory, std::size_t path_bytes) const {
     ephemeral_budget& budget = there(on_.core_, "room_for_claims")->requests().ephemerals();
-    return budget.for_claims(impl::whole_path(on_, directory), impl::whole_size(on_, path_bytes));
+    std::string made;
+    return budget.for_claims(impl::whole_path(on_, directory, made), impl::whole_size(on_, path_bytes));
 }
 void toolbox::when_room_is_released(std::function<void()> f) const {
     there(on_.core_, "when_room_is_released")->requests().ephemerals().when_released(std::move(f));
 }
 void toolbox::now_holds(const std::string& path) const {
     request_table& requests = there(on_.core_, "now_holds")->requests();
-    requests.ephemerals().now_holds(impl::whole_path(on_, path));
+    std::string made;
+    requests.ephemerals().now_holds(impl::whole_path(on_, path, made));
     requests.tell_room();
 }
 
 void toolbox::is_gone(const std::string& path) const {
     request_table& requests = there(on_.core_, "is_gone")->requests();
-    requests.ephemerals().heard_gone(impl::whole_path(on_, path));
+    std::string made;
+    requests.ephemerals().heard_gone(impl::whole_path(on_, path, made));
     requests.tell_room();
 }
 

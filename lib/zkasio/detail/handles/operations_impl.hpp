@@ -31,6 +31,8 @@ struct operations::impl {
     static std::size_t length_above(const operations& on);
     /// See toolbox.
     static std::string whole_path(const operations& on, std::string path);
+    /// As above, without a copy where there is no view. @param made where the path is made if there is one.
+    static const std::string& whole_path(const operations& on, const std::string& path, std::string& made);
     static std::string shown_path(const operations& on, std::string path);
     static std::size_t whole_size(const operations& on, std::size_t path_bytes);
     /// As throw_if_failed(), under the name and with the path of reply::asked.
