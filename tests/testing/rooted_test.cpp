@@ -366,6 +366,8 @@ TEST_CASE("rooted: readers and writers, permits, owners and positions", "[rooted
         co_await permit.release();
         const std::vector<lock_guard> each = co_await permits_of.acquire_each(1);
         CHECK(each.at(0).path().starts_with("/sem/leases/"));
+        const semaphore of_none(app, "/sem", permits::counted_by("/none"));
+        CHECK(unlike("acquire /sem: no such node (/none has the number", co_await text_of(of_none.acquire())) == "");
 
         std::vector<std::string> predecessors;
         acquire_options observed;

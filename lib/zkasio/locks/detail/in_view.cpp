@@ -52,6 +52,8 @@ private:
         throw;
     } catch (const error& e) {
         const std::string shown = tools.shown_path(e.path());
+        const std::string hint = tools.shown_path(e.hint());  // one that begins with a path
+        if (hint != e.hint()) throw error(e.code(), e.operation(), shown, hint, e.outcome_unknown());
         if (shown == e.path()) throw;
         throw e.renamed(e.operation(), shown);
     }
