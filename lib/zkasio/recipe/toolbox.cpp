@@ -8,8 +8,8 @@
 #include <zkasio/detail/handles/until_connected.hpp>
 #include <zkasio/detail/requests/node_feeds.hpp>
 #include <zkasio/detail/requests/validate.hpp>
-#include <zkasio/recipe/detail/listener_of_view.hpp>
 #include <zkasio/recipe/detail/batched_gets.hpp>
+#include <zkasio/recipe/detail/listener_of_view.hpp>
 #include <zkasio/recipe/detail/orphans.hpp>
 
 #include <asio/dispatch.hpp>
