@@ -34,6 +34,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -418,7 +419,7 @@ TEST_CASE("rooted: objects that work together are of one view", "[rooted]") {
 TEST_CASE("rooted: members, elections, counters and work queues", "[rooted]") {
     fake_ensemble e;
     e.create("/app");
-    const client zk = e.client(calm()), app = zk.rooted("/app");
+    const client zk = e.client(calm().log(nullptr)), app = zk.rooted("/app");
     auto body = [&]() -> asio::awaitable<void> {
         persistent_node node(app, "/node", "data");
         co_await node.created();
@@ -449,6 +450,45 @@ TEST_CASE("rooted: members, elections, counters and work queues", "[rooted]") {
 
     };
     e.run(body);
+}
+
+TEST_CASE("rooted: two views of a client take each item of a queue once, with lost connections", "[rooted]") {
+    constexpr std::size_t items = 20;
+    for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+        INFO("seed " << seed);
+        fake_ensemble e(seed);
+        e.create("/app");
+        const client zk = e.client(calm().log(nullptr)), app = zk.rooted("/app");
+        const work_queue whole(zk, "/app/work"), below(app, "/work");
+        auto fill = [&]() -> asio::awaitable<void> {
+            for (std::size_t i = 0; i < items; ++i) co_await whole.put(std::to_string(i));
+        };
+        e.run(fill);
+        e.lose_connections(5);
+        std::vector<std::string> taken;
+        auto consume = [&](work_queue from) -> asio::awaitable<void> {
+            while (taken.size() < items) {
+                std::optional<delivery> got;
+                try {
+                    got.emplace(co_await from.receive());
+                    co_await got->done();
+                    taken.push_back(got->item());
+                } catch (const error& failed) {
+                    // Of an item that was given back, or is done although nobody was told.
+                    if (failed.code() == errc::client_closed) co_return;
+                    if (got && failed.outcome_unknown()) taken.push_back(got->item());
+                }
+            }
+        };
+        asio::co_spawn(e.context(), consume(whole), asio::detached);
+        asio::co_spawn(e.context(), consume(below), asio::detached);
+        e.run_for(10min);
+        e.lose_connections(0);
+        std::sort(taken.begin(), taken.end());
+        CHECK(std::adjacent_find(taken.begin(), taken.end()) == taken.end());
+        CHECK(taken.size() == items);
+        e.run(zk.close());
+    }
 }
 
 TEST_CASE("rooted: a view costs no request", "[rooted]") {
