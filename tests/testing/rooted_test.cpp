@@ -13,6 +13,7 @@
 #include <zkasio/election/leader_election.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/locks/cohort_mutex.hpp>
+#include <zkasio/locks/lock_owner.hpp>
 #include <zkasio/locks/multi_mutex.hpp>
 #include <zkasio/locks/mutex.hpp>
 #include <zkasio/locks/semaphore.hpp>
@@ -368,7 +369,7 @@ TEST_CASE("rooted: readers and writers, permits, owners and positions", "[rooted
         const std::vector<lock_guard> each = co_await permits_of.acquire_each(1);
         CHECK(each.at(0).path().starts_with("/sem/leases/"));
         const semaphore of_none(app, "/sem", permits::counted_by("/none"));
-        CHECK(unlike("acquire /sem: no such node (/none has the number", co_await text_of(of_none.acquire())) == "");
+        CHECK(unlike("acquire /sem: no such node (the node of permits", co_await text_of(of_none.acquire())) == "");
 
         std::vector<std::string> predecessors;
         acquire_options observed;
@@ -552,6 +553,28 @@ TEST_CASE("rooted: the budget of ephemeral nodes knows each node once", "[rooted
         CHECK(unlike("ephemeral", text) == "");
         co_await zk.remove("/app" + name);
         co_await app.create("/d/other-one", "", of_mode(create_mode::ephemeral));
+    };
+    e.run(body);
+}
+
+TEST_CASE("rooted: a lock_owner's grant is shared by views of several clients", "[rooted]") {
+    fake_ensemble e;
+    e.create("/app");
+    const client one = e.client(calm()), other = e.client(calm()), elsewhere = one.rooted("/x");
+    auto body = [&]() -> asio::awaitable<void> {
+        lock_guard kept;
+        {
+            const client app = other.rooted("/app");
+            const mutex whole(one, "/app/lock"), below(app, "/lock");
+            const lock_owner owner;
+            const lock_guard first = co_await whole.acquire(acquire_options().owner(owner));
+            kept = co_await below.acquire(acquire_options().owner(owner));
+        }
+        CHECK(kept.path().starts_with("/lock/"));
+        transaction steps;
+        steps.create("/under", "");
+        co_await kept.commit(steps);
+        CHECK(e.exists("/app/under"));
     };
     e.run(body);
 }
