@@ -579,4 +579,42 @@ TEST_CASE("rooted: a lock_owner's grant is shared by views of several clients", 
     e.run(body);
 }
 
+TEST_CASE("rooted: a lock_owner knows two views of a path apart", "[rooted]") {
+    fake_ensemble e;
+    e.create("/a");
+    e.create("/b");
+    const client zk = e.client(calm()), a = zk.rooted("/a"), b = zk.rooted("/b");
+    const lock_owner owner;
+    auto take = [&owner](const client& view) {
+        std::function<asio::awaitable<std::shared_ptr<lock_claim>>()> acquire =
+            [view]() -> asio::awaitable<std::shared_ptr<lock_claim>> {
+            const mutex lock(view, "/lock");
+            lock_guard got = co_await lock.acquire();
+            co_return got.take_claim();
+        };
+        return owner.acquire(view, "mine /lock", "/lock", lock_kind::exclusive, std::move(acquire));
+    };
+    auto body = [&]() -> asio::awaitable<void> {
+        const std::shared_ptr<lock_claim> first = co_await take(a), second = co_await take(b), again = co_await take(b);
+        CHECK(e.children("/a/lock").size() == 1);
+        CHECK(e.children("/b/lock").size() == 1);
+        CHECK(again->paths() == second->paths());
+    };
+    e.run(body);
+}
+
+TEST_CASE("rooted: no path is taken for one below a root", "[rooted]") {
+    fake_ensemble e;
+    e.create("/app");
+    const client zk = e.client(calm()), app = zk.rooted("/app");
+    const atomic_counter odd(zk, "/n below /app"), below(app, "/n");
+    auto body = [&]() -> asio::awaitable<void> {
+        co_await odd.add(2);
+        co_await below.add(3);
+        CHECK((co_await odd.get()) == 2);
+        CHECK((co_await below.get()) == 3);
+    };
+    e.run(body);
+}
+
 }  // namespace rooted_tests

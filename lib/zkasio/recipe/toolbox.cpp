@@ -185,7 +185,7 @@ namespace {
 
 // Keys of one view and of another contain the same path of different nodes.
 std::string key_in_view(const core_ptr& core, view_id view, std::string key) {
-    if (view != 0) key += " below " + core->views().root_of(view);
+    if (view != 0) key += '\0' + core->views().root_of(view);  // no path has a NUL
     return key;
 }
 
