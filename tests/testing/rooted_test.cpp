@@ -603,6 +603,17 @@ TEST_CASE("rooted: a lock_owner knows two views of a path apart", "[rooted]") {
     e.run(body);
 }
 
+TEST_CASE("rooted: a number as a node's name, where the root is missing", "[rooted]") {
+    fake_ensemble e;
+    const client app = e.client(calm()).rooted("/s/app");
+    auto body = [&]() -> asio::awaitable<void> {
+        const created made = co_await app.create("/", "", with_parents().mode(create_mode::persistent_sequential));
+        CHECK(made.path == "/0000000000");
+        CHECK(e.exists("/s/app/0000000000"));
+    };
+    e.run(body);
+}
+
 TEST_CASE("rooted: no path is taken for one below a root", "[rooted]") {
     fake_ensemble e;
     e.create("/app");

@@ -89,8 +89,9 @@ asio::awaitable<void> operations::impl::create_with_parents(operations on, std::
 
 asio::awaitable<void> operations::impl::create_parents(operations on, std::string path, create_options options) {
     const bool containers = options.parents() == missing_parents::create_container;
-    // Those of a view may be above its root.
-    path = whole_path(on, std::move(path));
+    // Those of a view may be above its root, which itself is the parent of a node whose name is a number alone.
+    const bool is_in_root = on.view_ != 0 && path == "/" && is_sequential(options.mode());
+    path = whole_path(on, std::move(path)) + (is_in_root ? "/" : "");
     const auto shown = [&on](const std::string& p) { return shown_path(on, p); };
     // From the deepest existing parent downwards: usually only the last parent is missing.
     std::vector<std::string> missing;
