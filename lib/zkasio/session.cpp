@@ -23,12 +23,19 @@ const own_node* lost_node_of(const detail::hold& h) {
     return &h.nodes.front();
 }
 
+// Whether the node is at the `path` of a view below `root`; "": of the client itself.
+bool is_at(const own_node& node, std::string_view root, std::string_view path) {
+    if (!root.empty() && path == "/") return node.path == root;
+    return !path.empty() && node.path.size() == root.size() + path.size() && node.path.starts_with(root) &&
+           node.path.ends_with(path);
+}
+
 // The hold that relies on the node at `path`: `whole` or a part of it; `whole` if there is no such node.
-std::pair<hold_ptr, const own_node*> relying_on(const hold_ptr& whole, std::string_view path) {
+std::pair<hold_ptr, const own_node*> relying_on(const hold_ptr& whole, std::string_view root, std::string_view path) {
     for (const own_node& node : whole->nodes)
-        if (node.path == path) return {whole, &node};
+        if (is_at(node, root, path)) return {whole, &node};
     for (const hold_ptr& part : whole->parts)
-        if (auto found = relying_on(part, path); found.second) return found;
+        if (auto found = relying_on(part, root, path); found.second) return found;
     return {whole, nullptr};
 }
 
@@ -79,7 +86,7 @@ loss_reason session_hold::reason() const noexcept {
 
 std::string session_hold::lost_path() const {
     const auto* node = hold_ && reason() != loss_reason::none ? lost_node_of(*hold_) : nullptr;
-    return node ? node->path : std::string();
+    return node ? core_->views().shown(view_, node->path) : std::string();
 }
 
 // The awaitables of the members may be awaited after the hold is destroyed: hence coroutines that own what they need.
@@ -189,7 +196,7 @@ void session_hold::end(bool node_goes_away) const noexcept {
 
 void session_hold::lose(loss_reason why, std::string_view path) const noexcept {
     if (!hold_) return;
-    const auto found = relying_on(hold_, path);
+    const auto found = relying_on(hold_, core_->views().root_of(view_), path);
     const hold_ptr& hold = found.first;
     if (hold->over() != loss_reason::none) return;  // the first report tells which node is gone
     if (found.second) hold->lost_node = found.second;

@@ -113,8 +113,7 @@ public:
     boot_clock::time_point held_until() const noexcept;
     /// loss_reason::none until the hold is over. Once confirmed() has completed, that is as long as held() is true.
     loss_reason reason() const noexcept;
-    /// After the end of the hold: the node that is gone; if none is, the first node; "" if the hold has no nodes. The
-    /// path is whole, also of a view (client::rooted()): see toolbox::shown_path().
+    /// After the end of the hold: the node that is gone; if none is, the first node; "" if the hold has no nodes.
     std::string lost_path() const;
 
     /// *Completes when* the lease covers this hold, at once if it does already.
@@ -177,7 +176,7 @@ private:
 
     std::shared_ptr<detail::core> core_;
     std::shared_ptr<detail::hold> hold_;
-    std::uint32_t view_ = 0;  // of the errors, see client::rooted()
+    std::uint32_t view_ = 0;  // of its paths, see client::rooted()
 };
 
 }  // namespace zkasio

@@ -614,6 +614,32 @@ TEST_CASE("rooted: a number as a node's name, where the root is missing", "[root
     e.run(body);
 }
 
+TEST_CASE("rooted: a hold on nodes of a view is lost by their paths", "[rooted]") {
+    fake_ensemble e;
+    e.create("/app");
+    const client app = e.client(calm()).rooted("/app");
+    auto body = [&]() -> asio::awaitable<void> {
+        co_await app.create("/a", "", of_mode(create_mode::ephemeral));
+        co_await app.create("/b", "", of_mode(create_mode::ephemeral));
+        const session on = co_await app.current_session();
+        const session_hold a = on.hold("/a"), b = on.hold("/b"), both = on.hold_all({a, b});
+        co_await both.confirmed();
+        both.lose(loss_reason::node_deleted, "/b");
+        CHECK(both.reason() == loss_reason::node_deleted);
+        CHECK(b.reason() == loss_reason::node_deleted);
+        CHECK(a.reason() == loss_reason::none);
+        CHECK(both.lost_path() == "/b");
+
+        const mutex lock(app, "/lock");
+        const lock_guard guard = co_await lock.acquire();
+        const session_hold& hold = guard.claim()->hold();
+        hold.lose(loss_reason::node_deleted, guard.path());
+        CHECK(hold.lost_path() == guard.path());
+        CHECK(guard.reason() == loss_reason::node_deleted);
+    };
+    e.run(body);
+}
+
 TEST_CASE("rooted: no path is taken for one below a root", "[rooted]") {
     fake_ensemble e;
     e.create("/app");

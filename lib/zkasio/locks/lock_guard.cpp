@@ -148,7 +148,7 @@ using claim_ptr = std::shared_ptr<lock_claim>;
 
 // The path in messages: the node that is gone, or else the first.
 std::string lost_path(const claim_ptr& claim) {
-    std::string path = toolbox(claim->on()).shown_path(claim->hold().lost_path());
+    std::string path = claim->hold().lost_path();
     return path.empty() ? claim->paths().front() : path;
 }
 
@@ -165,11 +165,7 @@ asio::awaitable<void> until_gone(claim_ptr claim, [[maybe_unused]] std::shared_p
 
 asio::awaitable<loss_reason> until_lost(claim_ptr claim) {
     if (!claim) co_return loss_reason::released;
-    try {
-        co_return co_await claim->hold().lost();
-    } catch (const error& e) {  // of a view, the hold is the client's
-        throw e.renamed(e.operation(), lost_path(claim));
-    }
+    co_return co_await claim->hold().lost();
 }
 
 using plain_body = std::function<asio::awaitable<void>()>;
@@ -314,7 +310,7 @@ void lock_detail::throw_if_lost(const claim_ptr& claim, const error& e, std::str
     if (!node_gone && e.code() != errc::session_expired) return;
     if (node_gone && claim->reason() == loss_reason::released)
         throw error(errc::lock_released, operation, e.path(), {}, e.outcome_unknown());
-    if (node_gone) claim->hold().lose(loss_reason::node_deleted, toolbox(claim->on()).whole_path(e.path()));
+    if (node_gone) claim->hold().lose(loss_reason::node_deleted, e.path());
     throw error(errc::lock_lost, operation, e.path(),
                 to_string(node_gone ? loss_reason::node_deleted : loss_reason::session_expired), e.outcome_unknown());
 }

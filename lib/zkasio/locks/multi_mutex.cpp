@@ -1,6 +1,7 @@
 #include <zkasio/locks/multi_mutex.hpp>
 
 #include <zkasio/coroutines/result.hpp>
+#include <zkasio/detail/handles/access.hpp>
 #include <zkasio/locks/detail/acquire.hpp>
 #include <zkasio/locks/detail/when_lost.hpp>
 #include <zkasio/recipe/toolbox.hpp>
@@ -99,7 +100,7 @@ asio::awaitable<std::string> while_held(std::vector<std::shared_ptr<lock_claim>>
     });
     // Not all->run(): `acquire` has to stay on the executor by which would_deadlock is noticed.
     co_await lost.run_until(std::move(acquire));
-    co_return all->reason() == loss_reason::none ? std::string() : toolbox(on).shown_path(all->lost_path());
+    co_return all->reason() == loss_reason::none ? std::string() : all->lost_path();
 }
 
 // Adapts a lock that is no lockable.
@@ -176,7 +177,7 @@ void multi_mutex::check_client(const asio::any_io_executor& strand, const operat
     if (strand != on().get_executor())
         throw error(errc::invalid_argument, "multi_mutex", path, "this lock is another client's");
     // The order of all locks is that of their paths, which are to be of one kind.
-    if (toolbox(zk).whole_path("/") != toolbox(on()).whole_path("/"))
+    if (detail::access::view_of(zk) != detail::access::view_of(on()))
         throw error(errc::invalid_argument, "multi_mutex", path, "this lock is another view's, see client::rooted()");
 }
 
@@ -244,7 +245,7 @@ asio::awaitable<std::optional<lock_guard>> multi_mutex::take(multi_mutex self, a
             const std::shared_ptr<lock_claim> claim = multi_claim::of(std::move(all.claims));
             const bool kept = co_await wait_until_covered(claim);
             if (kept) co_return to_guard(claim, self.on());
-            all.lost = toolbox(on).shown_path(claim->hold().lost_path());
+            all.lost = claim->hold().lost_path();
         }
         if (all.lost.empty() && !wait) co_return std::nullopt;
         if (on.over()) {

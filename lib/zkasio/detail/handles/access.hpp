@@ -26,6 +26,15 @@ struct access {
     static auto view_of(const Client& c) noexcept {
         return c.view_;
     }
+    /// A session_hold once more, with the paths of another view. Its destructor would end the hold: see forget().
+    template <class Hold, class View>
+    static Hold in_view(const Hold& h, View view) noexcept {
+        return Hold(h.core_, h.hold_, view);
+    }
+    template <class Hold>
+    static void forget(Hold& h) noexcept {
+        h.hold_ = nullptr;
+    }
 };
 
 }  // namespace zkasio::detail

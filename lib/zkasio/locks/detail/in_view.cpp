@@ -1,5 +1,6 @@
 #include <zkasio/locks/detail/in_view.hpp>
 
+#include <zkasio/detail/handles/access.hpp>
 #include <zkasio/error.hpp>
 
 #include <cstdint>
@@ -8,18 +9,29 @@
 namespace zkasio::lock_detail {
 namespace {
 
+using detail::access;
+
+// A claim's hold, as a view sees it.
+struct hold_in_view {
+    hold_in_view(const session_hold& of, const session& on) : hold(access::in_view(of, access::view_of(on))) {}
+    hold_in_view(const hold_in_view&) = delete;
+    hold_in_view& operator=(const hold_in_view&) = delete;
+    ~hold_in_view() { access::forget(hold); }
+    session_hold hold;
+};
+
 // A claim of the client itself, as a view sees it.
 class claim_in_view final : public lock_claim {
 public:
     claim_in_view(std::shared_ptr<lock_claim> of, const client& zk)
-        : of_(std::move(of)), on_(of_->on().in_view_of(zk)) {
+        : of_(std::move(of)), on_(of_->on().in_view_of(zk)), hold_(of_->hold(), on_) {
         const toolbox tools(on_);
         for (const std::string& path : of_->paths()) paths_.push_back(tools.shown_path(path));
     }
 
     const std::shared_ptr<lock_claim>& of() const noexcept { return of_; }
 
-    const session_hold& hold() const noexcept override { return of_->hold(); }
+    const session_hold& hold() const noexcept override { return hold_.hold; }
     const std::vector<std::string>& paths() const noexcept override { return paths_; }
     const session& on() const noexcept override { return on_; }
     std::int64_t token() const noexcept override { return of_->token(); }
@@ -43,6 +55,7 @@ private:
 
     const std::shared_ptr<lock_claim> of_;
     const session on_;
+    const hold_in_view hold_;
     std::vector<std::string> paths_;
 };
 

@@ -101,7 +101,7 @@ struct revocation_watch::state : std::enable_shared_from_this<state> {
             });
         } catch (const error& e) {
             if (e.code() == zk_errc::no_node) {
-                claim->hold().lose(loss_reason::node_deleted, toolbox(on).whole_path(node));
+                claim->hold().lose(loss_reason::node_deleted, node);
                 decide(std::make_exception_ptr(error(errc::lock_lost, "revoke_requested", node, "the node is gone")));
             } else if (e.code() == condition::retryable)
                 pauses.at(i).then(on.get_executor(), [weak = weak_from_this(), i] {

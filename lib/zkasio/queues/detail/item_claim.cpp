@@ -173,7 +173,7 @@ asio::awaitable<void> item_claim::finish(std::shared_ptr<item_claim> self, trans
     }
     if (taken_away && self->over_) throw error(errc::lock_released, operation, self->path_);  // by another call
     if (taken_away) {
-        self->hold_.lose(loss_reason::node_deleted, toolbox(self->on_).whole_path(self->paths_.front()));
+        self->hold_.lose(loss_reason::node_deleted, self->paths_.front());
         self->throw_lost(operation, taken_away);
     }
     if (!self->end()) co_return;
