@@ -268,7 +268,7 @@ TEST_CASE("error texts: refused arguments and data name the path", "[testing]") 
     CHECK(failure_of([&] { (void)semaphore(zk, "/sem", permits::fixed(0)); }) ==
           "semaphore /sem: invalid argument (it takes at least one permit)");
     CHECK(text_of(ensemble, semaphore(zk, "/sem", permits::counted_by("/howmany")).acquire()) ==
-          "acquire /sem: no such node (/howmany has the number of its permits)");
+          "acquire /sem: no such node (the node of permits::counted_by() has the number of its permits)");
     const work_queue queue(zk, "/queue");
     CHECK(text_of(ensemble, queue.put("x", put_options().priority(1000))) ==
           "put /queue: invalid argument (a priority is a number from 0 to 999)");

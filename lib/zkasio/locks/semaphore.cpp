@@ -113,7 +113,7 @@ private:
             co_return co_await on_.get_and_watch(max_.path());
         } catch (const error& e) {
             if (e.code() != zk_errc::no_node) throw;
-            throw error(e.code(), "acquire", path_, max_.path() + " has the number of its permits");
+            throw error(e.code(), "acquire", path_, "the node of permits::counted_by() has the number of its permits");
         }
     }
 

@@ -65,8 +65,6 @@ private:
         throw;
     } catch (const error& e) {
         const std::string shown = tools.shown_path(e.path());
-        const std::string hint = tools.shown_path(e.hint());  // one that begins with a path
-        if (hint != e.hint()) throw error(e.code(), e.operation(), shown, hint, e.outcome_unknown());
         if (shown == e.path()) throw;
         throw e.renamed(e.operation(), shown);
     }
@@ -82,7 +80,9 @@ asio::awaitable<void> claim_in_view::is_gone(std::shared_ptr<lock_claim> of, ses
 
 void show(lock_guard& guard, const client& zk) {
     if (!guard.claim()) return;
-    guard = lock_guard(std::make_shared<claim_in_view>(guard.take_claim(), zk), zk.keep_open());
+    lock_guard shown(std::make_shared<claim_in_view>(guard.claim(), zk), zk.keep_open());
+    guard.take_claim();
+    guard = std::move(shown);
 }
 void show(std::optional<lock_guard>& guard, const client& zk) {
     if (guard) show(*guard, zk);
