@@ -98,7 +98,7 @@ Result pending_result<Result>::get() const {
 template <>
 void pending_removal::get() const {
     const reply& r = answer();
-    throw_if_failed(r, operation_, r.path.empty() ? path_ : core_->views().shown(view_, r.path));
+    if (r.code) throw_if_failed(r, operation_, r.path.empty() ? path_ : core_->views().shown(view_, r.path));
 }
 
 template <class Result>

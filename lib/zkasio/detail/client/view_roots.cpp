@@ -17,15 +17,15 @@ struct place {
 
 view_id view_roots::add(const std::string& root) {
     const std::lock_guard lock(mutex_);
-    const auto [known, is_new] = known_.try_emplace(root, static_cast<view_id>(known_.size()) + 1);
-    const view_id view = known->second;
-    if (!is_new) return view;
+    if (const auto known = known_.find(root); known != known_.end()) return known->second;
+    const auto view = static_cast<view_id>(known_.size()) + 1;
     const place p(view);
     if (p.at == 0) {
         allocated_.at(p.array) = std::make_unique<std::string[]>(std::size_t{1} << p.array);
         roots_.at(p.array).store(allocated_[p.array].get(), std::memory_order_release);
     }
     allocated_[p.array][p.at] = root;
+    known_.emplace(root, view);  // last: nobody knows a number whose root could not be stored
     return view;
 }
 

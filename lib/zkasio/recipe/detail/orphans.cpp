@@ -65,8 +65,8 @@ asio::awaitable<orphan_nodes> orphans_below(core_ptr core, session on, std::stri
     std::vector<std::string> paths;
     for (const std::string& name : names)
         if (is_one(name)) paths.push_back(join_path(directory, name));
-    std::erase_if(paths, [&, &budget = core->requests().ephemerals()](const std::string& path) {
-        return budget.may_have_made(toolbox(on).whole_path(path));
+    std::erase_if(paths, [tools = toolbox(on), &budget = core->requests().ephemerals()](const std::string& path) {
+        return budget.may_have_made(tools.whole_path(path));
     });
     orphan_nodes all;
     for (std::size_t begin = 0; begin < paths.size(); begin += most_orphans_at_once) {
