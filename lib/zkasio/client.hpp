@@ -104,7 +104,8 @@ public:
     ///
     /// All views are one client, with one session. A lock at "/lock" of rooted("/app") is the lock at "/app/lock" of
     /// the client: its waiters stand in one queue, and an acquire that would wait for itself is noticed. Logs,
-    /// client_observer and stats() are the client's, and name nodes as the client itself has them.
+    /// client_observer and stats() are the client's, and name nodes as the client itself has them. (The text of a log
+    /// record about a recipe of a view has the view's paths, and says which root they are below.)
     ///
     /// Costs no request, and the memory of the path as long as the client. The node need not exist: operations that
     /// create missing parents create it, too. (An error about a node above it has the whole path.) Where several

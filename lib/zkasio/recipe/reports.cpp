@@ -50,6 +50,8 @@ void warn(const detail::core_ptr& core, detail::view_id view, std::string text, 
     if (view != 0) {
         const std::string& root = core->views().root_of(view);
         text += " (below " + root + ")";
+        for (log_field& f : fields)
+            if (f.key == "path") f.value = core->views().whole(view, std::move(f.value));
         fields.push_back({"root", root});
     }
     detail::on_strand(core,
