@@ -654,4 +654,19 @@ TEST_CASE("rooted: no path is taken for one below a root", "[rooted]") {
     e.run(body);
 }
 
+TEST_CASE("rooted: a unit of work sees that nothing is there where the root is missing", "[rooted]") {
+    fake_ensemble e;
+    const client app = e.client(calm()).rooted("/none");
+    bool is_there = true;
+    auto look = [&](unit u) -> asio::awaitable<void> {
+        const auto found = co_await u.get("/x");
+        is_there = found.has_value();
+    };
+    e.run(transact(app, look));
+    CHECK_FALSE(is_there);
+    is_there = true;
+    e.run(transact(app.rooted("/a/b"), look));
+    CHECK_FALSE(is_there);
+}
+
 }  // namespace rooted_tests

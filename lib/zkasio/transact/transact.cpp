@@ -383,6 +383,10 @@ private:
             case unit_record::refusal::conflict: return run_end::kind::conflict;
             case unit_record::refusal::of_a_write: break;
         }
+        // Not even the root of the view is there: so nothing is.
+        const bool no_root = toolbox(u.on).whole_path("/") != "/" && e.code() == zk_errc::no_node &&
+                             parent_path(e.path()) == "/" && u.record.has_read(e.path()) && !u.record.has_writes();
+        if (no_root) return u.record.saw_nothing() ? run_end::kind::done : run_end::kind::conflict;
         return run_end::kind::failed;
     }
 
