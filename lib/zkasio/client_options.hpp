@@ -182,10 +182,12 @@ public:
     /// any other request of the session is sent. `how` as for operations::create(): with_parents() by default, or
     /// `create_options().mode(create_mode::container).parents(missing_parents::create_container)` with an acl(), say.
     /// Where the chroot exists, that costs a read for each session; where not, a second client for a moment, which has
-    /// no chroot. If another client creates it at the same time, all is well. If the servers refuse to create it, an
-    /// error is logged once for each session, and requests are sent all the same, and fail. Without a chroot, and with
-    /// read_only(), nothing is created. `client`'s constructor throws for a mode other than persistent and container,
-    /// and for protection.
+    /// no chroot, the credentials of auth() but not those of client::add_auth(), and the same log(). If another client
+    /// creates it at the same time, all is well. If the servers refuse to create it, or it is still missing when the
+    /// client has been connected for connection_timeout(), an error is logged once for each session, and requests are
+    /// sent all the same, and fail. A container that has become empty is created again with the next session. Without a
+    /// chroot, and with read_only(), nothing is created. `client`'s constructor throws for a mode other than persistent
+    /// and container, and for protection.
     client_options& create_chroot(create_options how = with_parents()) {
         create_chroot_ = {std::move(how)};
         return *this;

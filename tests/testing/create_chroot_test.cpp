@@ -2,6 +2,7 @@
 // each session; and what happens where it cannot be created.
 
 #include "support/catch.hpp"
+#include "support/client_over.hpp"
 #include "support/test_client.hpp"
 #include "support/texts.hpp"
 #include "testing/cost.hpp"
@@ -19,8 +20,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <memory>
+#include <new>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace create_chroot_tests {
@@ -36,6 +40,50 @@ client_options below(std::string chroot) { return client_options("fake" + std::m
 
 void rethrow(const std::exception_ptr& failed) {
     if (failed) std::rethrow_exception(failed);
+}
+
+// Makes backends; a copy that is made later on makes others, or cannot be made.
+struct one_factory {
+    struct next {
+        detail::backend_factory make;  // empty: a copy throws
+        bool is_due = false;
+    };
+    one_factory(detail::backend_factory f, std::shared_ptr<const next> n) : make(std::move(f)), then(std::move(n)) {}
+    one_factory(const one_factory& other) : make(other.then->is_due ? other.then->make : other.make), then(other.then) {
+        if (!make) throw std::bad_alloc();
+    }
+    one_factory(one_factory&&) noexcept = default;
+    std::unique_ptr<detail::backend> operator()(detail::backend_listener& to) const { return make(to); }
+
+    detail::backend_factory make;
+    std::shared_ptr<const next> then;
+};
+
+// A client with a chroot that is missing. @param second makes the backends of the client that is to create it.
+client over(fake_ensemble& e, const client& first, detail::backend_factory second, client_options options) {
+    const auto next = std::make_shared<one_factory::next>();
+    next->make = std::move(second);
+    options.servers("127.0.0.1:2181/app").create_chroot();
+    const client zk = client_over(std::make_shared<detail::core>(
+        e.get_executor(), std::move(options), one_factory(detail::access::core_of(first)->backends(), next)));
+    next->is_due = true;
+    return zk;
+}
+
+// How long a create takes until it fails because the chroot is missing.
+std::chrono::nanoseconds time_to_fail(fake_ensemble& e, const client& zk) {
+    const auto began = e.now();
+    std::string failed;
+    auto body = [&]() -> asio::awaitable<void> {
+        try {
+            co_await zk.create("/a", "");
+        } catch (const error& caught) {
+            failed = caught.what();
+        }
+    };
+    e.run(body);
+    CHECK(has(failed, "create /a: no such node"));
+    return e.now() - began;
 }
 
 create_options as_container() {
@@ -161,6 +209,47 @@ TEST_CASE("create_chroot: where it may not be created, an error says so once, an
     e.run(body);
 }
 
+TEST_CASE("create_chroot: where nobody can connect to create it, requests wait for the time limit", "[create_chroot]") {
+    fake_ensemble e;
+    std::vector<std::string> log;
+    auto note = [&](const log_record& r) {
+        if (r.level() == log_level::error) log.push_back(r.text());
+    };
+    const client first = e.client(), second = e.client();
+    e.run(second.connected());
+    e.hold_down(second);
+    const client zk = over(e, first, detail::access::core_of(second)->backends(),
+                           below("").connection_timeout(10s).log(note));
+    const auto took = time_to_fail(e, zk);
+    CHECK(took >= 10s);
+    CHECK(took < 13s);
+    e.run_for(1s);
+    REQUIRE(log.size() == 1);
+    INFO(log.front());
+    CHECK(has(log.front(), "is missing, and was not created: "));
+}
+
+TEST_CASE("create_chroot: where no second client can be made, requests go on", "[create_chroot]") {
+    fake_ensemble e;
+    const client first = e.client();
+    const client zk = over(e, first, nullptr, below("").log(nullptr));
+    CHECK(time_to_fail(e, zk) < 1s);
+}
+
+TEST_CASE("create_chroot: a server that lags behind has it as well", "[create_chroot]") {
+    for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+        INFO("seed " << seed);
+        fake_ensemble e(seed);
+        e.lag();
+        const client zk = e.client(below("/a/b").create_chroot());
+        auto body = [&]() -> asio::awaitable<void> {
+            const node_children none = co_await zk.children("/");
+            CHECK(none.names.empty());
+        };
+        e.run(body);
+    }
+}
+
 TEST_CASE("create_chroot: without a chroot, and of a client that only reads, nothing is created", "[create_chroot]") {
     fake_ensemble e;
     const client zk = e.client(below("").create_chroot());
@@ -188,6 +277,7 @@ TEST_CASE("create_chroot: a client that is closed before it is there", "[create_
         auto close = [&]() -> asio::awaitable<void> {
             co_await zk.close();
             closed = true;
+            CHECK(e.connections() == 0);  // nor one of the client that was to create it
         };
         at_step(e, count, static_cast<std::size_t>(steps),
                 [&] { asio::co_spawn(e.context(), close(), rethrow); });

@@ -127,15 +127,18 @@ bool core::creates_chroot() const noexcept {
     return options_.chroot_to_create() && !link_.chroot().empty() && !options_.reads_only();
 }
 
-void core::look_at_chroot(const session_record_ptr& of, const kept_reply_ptr& answer) {
-    command look(exists_request{"/"});
-    look.pinned = of;
-    look.patient = true;
-    const auto answered = [this, answer](reply&& r) {
+void core::look_at_chroot(const session_record_ptr& of, const kept_reply_ptr& answer, bool as_of_now) {
+    const auto ask = [&](request what, std::function<void(reply&&)> answered) {
+        command c(std::move(what));
+        c.pinned = of;
+        c.patient = true;
+        requests_.submit(std::move(c), std::move(answered), request_table::urgency::first);
+    };
+    if (as_of_now) ask(sync_request{"/"}, [](reply&&) {});
+    ask(exists_request{"/"}, [this, answer](reply&& r) {
         answer->reply = std::move(r);
         waits_.fire(answer_of(answer));
-    };
-    requests_.submit(std::move(look), answered, request_table::urgency::first);
+    });
 }
 
 void core::chroot_is_known(const session_record& of) {

@@ -84,8 +84,9 @@ public:
     /// See client_options::create_chroot(): no other request of the current session is sent until this is called.
     /// Without effect for another session.
     void chroot_is_known(const session_record& of);
-    /// Asks whether the chroot exists, before all other requests.
-    void look_at_chroot(const session_record_ptr& of, const kept_reply_ptr& answer);
+    /// Asks whether the chroot exists, before all other requests. @param as_of_now it may have been created just now,
+    /// through another server.
+    void look_at_chroot(const session_record_ptr& of, const kept_reply_ptr& answer, bool as_of_now);
     bool creates_chroot() const noexcept;
     /// Makes the backends.
     const backend_factory& backends() const noexcept { return link_.factory(); }
