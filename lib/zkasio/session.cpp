@@ -270,7 +270,7 @@ session session::in_view_of(const operations& on) const {
     same.view_ = detail::access::view_of(on);
     // `on` may be another client's, as that of a guard which an owner shares.
     if (const detail::core_ptr& other = detail::access::core_of(on); same.view_ != 0 && other != core_)
-        same.view_ = core_ ? core_->views().add(other->views().root_of(same.view_)) : 0;
+        same.view_ = core_ && other ? core_->views().add(other->views().root_of(same.view_)) : 0;
     return same;
 }
 
