@@ -100,7 +100,7 @@ std::string hint_of(const zkasio::error& e) {
 }
 
 // Throws zkasio::error, which names the file that cannot be used.
-void use_tls(zkasio::client_options& o, const connection_options& how) {
+void use_tls([[maybe_unused]] zkasio::client_options& o, const connection_options& how) {
     if (!through_tls(how)) return;
 #ifdef ZKLOCK_TLS
     o.tls(zkasio::tls_files().ca(how.tls_ca).certificate(how.tls_certificate, how.tls_key));
@@ -114,7 +114,7 @@ void use_tls(zkasio::client_options& o, const connection_options& how) {
 }
 
 // Throws zkasio::error, or what password_in() does.
-void use_sasl(zkasio::client_options& o, const connection_options& how) {
+void use_sasl([[maybe_unused]] zkasio::client_options& o, const connection_options& how) {
     if (how.kerberos && !how.sasl_user.empty()) refuse("kerberos", "either --kerberos or --sasl-user");
     if (how.kerberos) {
 #ifdef ZKLOCK_KERBEROS
