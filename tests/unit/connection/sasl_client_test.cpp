@@ -142,6 +142,7 @@ TEST_CASE("sasl: the login comes first on each connection, and what is watched i
         CHECK(missing == zk_errc::no_node);
         auto seen = co_await zk.exists_and_watch("/b");
         server.wire.cut();
+        while (server.tokens.size() < 2) co_await pause_for(5ms);
         const std::error_code again = co_await code_of(zk.get("/a"));
         CHECK(again == zk_errc::no_node);
         const std::vector<std::int32_t> expected{sasl_opcode, opcode::get, opcode::exists, sasl_opcode,
@@ -243,7 +244,8 @@ TEST_CASE("sasl: while one server refuses and another is down, the attempts beco
         CHECK(bad.wire.handshakes.size() >= 2);
         CHECK(bad.wire.handshakes.size() < 12);  // 25 ms, then twice as long each time
         bad.refuses = false;
-        const std::error_code then = co_await code_of(zk.get("/a"));
+        std::error_code then = errc::not_connected;  // the pause that has begun may be the longer one
+        while (then == errc::not_connected) then = co_await code_of(zk.get("/a"));
         CHECK(then == zk_errc::no_node);
     };
     run_sasl(loop, {&bad}, with_sasl(bad.wire.address() + ",127.0.0.1:1", mechanism).connection_timeout(2s), body);
@@ -322,7 +324,9 @@ TEST_CASE("sasl: a login that takes half of the granted timeout is given up, and
         return {0, jute_writer().text("challenge").bytes()};
     };
     auto body = [&](client zk) -> asio::awaitable<void> {
-        const std::string text = co_await message_of(zk.get("/a"));
+        std::string text;
+        do text = co_await message_of(zk.get("/a"));
+        while (has(text, "does not end its step"));  // the next attempt has got so far already
         CHECK(has(text, "SASL: the login has taken half of the session timeout"));
         CHECK(zk.stats().connections == 0);
         for (const std::string& token : server.tokens) CHECK(token == "first");
