@@ -84,7 +84,7 @@ private:
     registry registry_of(int client) const { return {s.client_number(client), base}; }
 
     // Another session removes an instance only if its process was said to be dead, and once each time. A process that
-    // was said to be dead, and is about to withdraw, may take the new node for its own, once: both have the same version.
+    // was said to be dead, and is about to withdraw, may take the new node for its own, once: both have one version.
     void committed(const sim_txn& txn) {
         for (const sim_change& c : txn.changes) {
             if (parent_path(c.path) != directory || c.what != sim_change::kind::removed) continue;
@@ -248,8 +248,8 @@ private:
         if (a.stands.state() != persistent_node_state::standing) throw violation(words_of(a.is) + " does not stand");
         const instances now = instances_in_tree();
         const bool is_there = std::any_of(now.begin(), now.end(), [&](const auto& one) { return one.second == a.is; });
-        // When an operator, or who said that its process was dead, has removed a node, another client's instance may have
-        // the name, with a first version, too: then it gets what is written into the former.
+        // When an operator, or who said that its process was dead, has removed a node, another client's instance may
+        // have the name, with a first version, too: then it gets what is written into the former.
         const bool may_be_other = a.may_be_other || faults_.operator_deletes || taken_.contains(a.stands.path());
         if (!is_there && !may_be_other) throw violation(words_of(a.is) + " is announced, and not there");
     }

@@ -47,7 +47,9 @@ public:
 private:
     static testing::server_options demanding(testing::server_options o, bool demands) {
         if (demands)
-            o.line("sessionRequireClientSASLAuth=true").line("enforce.auth.enabled=true").line("enforce.auth.schemes=sasl");
+            o.line("sessionRequireClientSASLAuth=true")
+                .line("enforce.auth.enabled=true")
+                .line("enforce.auth.schemes=sasl");
         return o;
     }
 

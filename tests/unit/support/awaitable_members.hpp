@@ -38,7 +38,7 @@ inline std::vector<std::string> public_awaitable_members(const std::string& room
     for (const auto& entry : std::filesystem::recursive_directory_iterator(root / "lib/zkasio" / room)) {
         const std::filesystem::path& path = entry.path();
         if (path.extension() != ".hpp" || path.string().find("/detail/") != std::string::npos) continue;
-        if (path.filename() == "sasl_mechanism.hpp") continue;  // its members are the user's: only the library calls them
+        if (path.filename() == "sasl_mechanism.hpp") continue;  // its members are the user's, and called by the library
         const std::string text = without_protected(read_file(path));
         for (std::sregex_iterator m(text.begin(), text.end(), declaration), end; m != end; ++m)
             found.push_back(path.filename().string() + ' ' + (*m)[1].str());
