@@ -3,6 +3,7 @@
 #include "support/catch.hpp"
 #include "support/jute_writer.hpp"
 
+#include <zkasio/detail/connection/plain_channel.hpp>
 #include <zkasio/detail/seam/backend.hpp>
 
 #include <asio/buffer.hpp>
@@ -14,14 +15,12 @@
 #include <sys/socket.h>
 
 #include <array>
-#include <cerrno>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
-#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -183,37 +182,19 @@ private:
     asio::ip::tcp::socket socket_{io_};
 };
 
-/// A tunnel's channel that changes nothing: what is tested is the way through the tunnel.
-class clear_channel final : public detail::secure_channel {
+/// A tunnel's channel that changes nothing, and passes for TLS: what is tested is the way through the tunnel.
+class clear_channel final : public detail::plain_channel {
 public:
-    explicit clear_channel(int descriptor) : descriptor_(descriptor) {}
-    progress handshake() override { return progress::done; }
-    transfer read(std::span<char> to) override {
-        const ssize_t n = ::recv(descriptor_, to.data(), to.size(), MSG_DONTWAIT);
-        return n > 0 ? transfer{progress::done, static_cast<std::size_t>(n)}
-                     : transfer{n == 0 ? progress::ended : after_failure(progress::needs_input)};
-    }
-    transfer write(std::span<const char> from) override {
-        const ssize_t n = ::send(descriptor_, from.data(), from.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
-        return n >= 0 ? transfer{progress::done, static_cast<std::size_t>(n)}
-                      : transfer{after_failure(progress::needs_output)};
-    }
-    std::string failure() const override { return failure_; }
-
-private:
-    progress after_failure(progress otherwise) {
-        if (errno == EAGAIN) return otherwise;
-        failure_ = std::generic_category().message(errno);
-        return progress::failed;
-    }
-    int descriptor_;
-    std::string failure_;
+    using plain_channel::plain_channel;
+    bool encrypts() const override { return true; }
 };
 
 /// What one turn of the event loop does for the backend, `readable` or not.
 inline detail::drain_result turn_of(detail::backend& b, bool readable, bool writable) {
     if (b.is_to_be_secured())
-        b.secure([](int descriptor, const std::string&) { return std::make_unique<clear_channel>(descriptor); });
+        b.secure([](int descriptor, const detail::server_address&) {
+            return std::make_unique<clear_channel>(descriptor);
+        });
     return b.process(readable, writable);
 }
 

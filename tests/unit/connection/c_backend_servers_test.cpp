@@ -175,9 +175,9 @@ TEST_CASE("c_backend: a server whose tunnel does not open is tried with its next
         for (int turn = 0; turn < 2000 && hosts.size() == attempt; ++turn) {
             c.b->next_interest();
             if (c.b->is_to_be_secured())
-                c.b->secure([&](int, const std::string& host) -> std::unique_ptr<secure_channel> {
-                    hosts.push_back(host);
-                    throw std::runtime_error("no certificate for " + host);
+                c.b->secure([&](int, const server_address& to) -> std::unique_ptr<secure_channel> {
+                    hosts.push_back(to.host);
+                    throw std::runtime_error("no certificate for " + to.host);
                 });
             c.b->process(false, true);
         }

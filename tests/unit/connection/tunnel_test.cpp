@@ -60,9 +60,9 @@ private:
 };
 
 channel_maker in_the_clear(channel_script& script) {
-    return [&script](int descriptor, const std::string& host) {
+    return [&script](int descriptor, const server_address& server) {
         ++script.made;
-        script.host = host;
+        script.host = server.host;
         if (script.refused) throw std::runtime_error(*script.refused);
         return std::make_unique<clear_channel>(descriptor, script);
     };
@@ -87,7 +87,7 @@ struct tunnel_rig {
         if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair.data()) != 0) throw std::runtime_error("pair");
         library = owned_descriptor(pair[0]);
         network = owned_descriptor(pair[1]);
-        under_test = tunnel::behind(library.get(), "zk1");
+        under_test = tunnel::behind(library.get(), server_address{"zk1", "10.0.0.1"});
         under_test->secure(in_the_clear(script));
     }
 
@@ -170,7 +170,7 @@ TEST_CASE("a tunnel whose connection has failed is not to be secured, and says w
     nobody.sin_port = htons(1);
     REQUIRE(::connect(library.get(), reinterpret_cast<const sockaddr*>(&nobody), sizeof nobody) != 0);
     REQUIRE(errno == EINPROGRESS);
-    const std::unique_ptr<tunnel> t = tunnel::behind(library.get(), "zk1");
+    const std::unique_ptr<tunnel> t = tunnel::behind(library.get(), server_address{"zk1", "10.0.0.1"});
     pollfd refused{t->descriptor(), POLLOUT, 0};
     REQUIRE(::poll(&refused, 1, 10'000) == 1);
     CHECK_FALSE(t->is_to_be_secured());

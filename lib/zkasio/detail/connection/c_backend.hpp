@@ -102,7 +102,6 @@ public:
     void secure(channel_maker make) override {
         if (tunnel_) tunnel_->secure(std::move(make));
     }
-    server_address server_to_secure() const override { return behind_tunnel_; }
     bool login_failed() const override { return login_failed_; }
     bool login_refused() const override { return login_refused_; }
     drain_result process(bool readable, bool writable) override;
@@ -273,7 +272,6 @@ private:
     bool secured_ = false;
     bool read_only_ = false;  // see open_params
     std::unique_ptr<tunnel> tunnel_;  // behind fd_; null if connections are not secured_
-    server_address behind_tunnel_;    // also when the list has changed since
     std::unordered_map<op_id, std::unique_ptr<multi_call>> multis_;
     bool has_credentials_ = false;  // which a server may refuse
     bool refused_ = false;          // and which one has refused, without the library's knowledge

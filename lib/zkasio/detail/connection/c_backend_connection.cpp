@@ -181,8 +181,7 @@ bool c_backend::dig_tunnel() {
         return false;
     }
     try {
-        tunnel_ = tunnel::behind(fd_, server->host);
-        behind_tunnel_ = *server;
+        tunnel_ = tunnel::behind(fd_, *server);
     } catch (const std::exception& e) {
         fail(server_ + ": " + e.what());
         return false;

@@ -257,10 +257,11 @@ std::string link::why_not_connected() const {
 void link::secure() {
     if (!backend_ || !backend_->is_to_be_secured()) return;
     const std::uint64_t connection = attempt_connection_;
-    const server_address to = backend_->server_to_secure();
-    channel_maker make = [](int descriptor, const std::string&) { return std::make_unique<plain_channel>(descriptor); };
+    channel_maker make = [](int descriptor, const server_address&) {
+        return std::make_unique<plain_channel>(descriptor);
+    };
     const auto refuse = [&make](std::string why) {
-        make = [why = std::move(why)](int, const std::string&) -> std::unique_ptr<secure_channel> {
+        make = [why = std::move(why)](int, const server_address&) -> std::unique_ptr<secure_channel> {
             throw std::runtime_error(why);
         };
     };
@@ -272,8 +273,8 @@ void link::secure() {
         refuse("TLS: the function that makes a context has thrown what is no std::exception");
     }
     if (sasl_)
-        make = [below = std::move(make), steps = sasl_, to](int descriptor, const std::string& host) {
-            return std::make_unique<sasl_channel>(below(descriptor, host), steps,
+        make = [below = std::move(make), steps = sasl_](int descriptor, const server_address& to) {
+            return std::make_unique<sasl_channel>(below(descriptor, to), steps,
                                                   sasl_server(to.host, to.address, to.port));
         };
     if (!backend_ || connection != attempt_connection_) return;

@@ -8,7 +8,7 @@
 namespace zkasio::detail {
 
 /// A connection without encryption, for a tunnel that is needed for another reason.
-class plain_channel final : public secure_channel {
+class plain_channel : public secure_channel {
 public:
     explicit plain_channel(int descriptor) noexcept : descriptor_(descriptor) {}
 

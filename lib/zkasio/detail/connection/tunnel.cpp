@@ -18,7 +18,7 @@ namespace {
 
 }  // namespace
 
-std::unique_ptr<tunnel> tunnel::behind(int descriptor, std::string host) {
+std::unique_ptr<tunnel> tunnel::behind(int descriptor, server_address server) {
     std::array<int, 2> pair{-1, -1};
     owned_descriptor network(::fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
     if (network.get() < 0) no_tunnel("fcntl");
@@ -26,13 +26,13 @@ std::unique_ptr<tunnel> tunnel::behind(int descriptor, std::string host) {
         no_tunnel("socketpair");
     owned_descriptor inner(pair[0]);
     const owned_descriptor librarys(pair[1]);
-    std::unique_ptr<tunnel> made(new tunnel(std::move(network), std::move(inner), std::move(host)));
+    std::unique_ptr<tunnel> made(new tunnel(std::move(network), std::move(inner), std::move(server)));
     if (::dup3(librarys.get(), descriptor, O_CLOEXEC) < 0) no_tunnel("dup3");
     return made;
 }
 
-tunnel::tunnel(owned_descriptor network, owned_descriptor inner, std::string host)
-    : network_(std::move(network)), inner_(std::move(inner)), host_(std::move(host)) {}
+tunnel::tunnel(owned_descriptor network, owned_descriptor inner, server_address server)
+    : network_(std::move(network)), inner_(std::move(inner)), server_(std::move(server)) {}
 
 bool tunnel::is_to_be_secured() const noexcept {
     if (stage_ != stage::connecting || receiving_over_ || make_channel_) return false;
@@ -62,7 +62,7 @@ void tunnel::connect() {
     if (code != 0) return end(std::generic_category().message(code));
     if (!make_channel_) return;
     try {
-        channel_ = make_channel_(network_.get(), host_);
+        channel_ = make_channel_(network_.get(), server_);
     } catch (const std::exception& e) {
         return end(e.what());
     }

@@ -29,7 +29,7 @@ public:
 
     /// Replaces the socket behind `descriptor`, which has begun to connect, and keeps that socket. Throws
     /// std::system_error.
-    static std::unique_ptr<tunnel> behind(int descriptor, std::string host);
+    static std::unique_ptr<tunnel> behind(int descriptor, server_address server);
 
     /// The connection is established, and waits for secure().
     bool is_to_be_secured() const noexcept;
@@ -60,7 +60,7 @@ public:
 private:
     using buffer = std::array<char, 16 * 1024>;  // a record of TLS
 
-    tunnel(owned_descriptor network, owned_descriptor inner, std::string host);
+    tunnel(owned_descriptor network, owned_descriptor inner, server_address server);
     void connect();
     void shake_hands();
     void read();
@@ -69,7 +69,7 @@ private:
 
     owned_descriptor network_, inner_;
     channel_maker make_channel_;
-    std::string host_;
+    server_address server_;
     std::unique_ptr<secure_channel> channel_;
     stage stage_ = stage::connecting;
     bool needs_output_ = false;  // the handshake, or a read, waits for output

@@ -102,8 +102,6 @@ public:
     /// The channel for the connection that is_to_be_secured(); the next process() continues with it.
     virtual void secure(channel_maker) {}
 
-    /// The server of that connection.
-    virtual server_address server_to_secure() const { return {}; }
     /// The last attempt to connect has failed because the client could not log in.
     virtual bool login_failed() const { return false; }
     /// All servers have refused the client's login, and with that link_state::auth_failed has come.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <zkasio/clock.hpp>
+#include <zkasio/detail/seam/server_address.hpp>
 
 #include <cstddef>
 #include <functional>
@@ -55,8 +56,8 @@ public:
 
 /// For one established connection. An exception ends the attempt to connect, and is reported as its reason.
 /// @param descriptor non-blocking; outlives the channel, which does not close the descriptor
-/// @param host the server's name or address, as the user gave it
-using channel_maker = std::function<std::unique_ptr<secure_channel>(int descriptor, const std::string& host)>;
+/// @param server as it was in the list when the connection began
+using channel_maker = std::function<std::unique_ptr<secure_channel>(int descriptor, const server_address& server)>;
 
 class transport_security {
 public:
