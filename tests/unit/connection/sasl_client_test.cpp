@@ -218,6 +218,10 @@ TEST_CASE("sasl: when all servers have refused, the client has failed for good, 
             code = e.code();
         }
         CHECK(code == zk_errc::auth_failed);
+        CHECK(has(text, "get /a: authentication failed (127.0.0.1:"));
+        CHECK(has(text, "SASL: the server refuses this client"));
+        const std::string later = co_await message_of(zk.get("/a"));
+        CHECK(later == text);
         CHECK(zk.state() == session_state::auth_failed);
         co_await pause_for(100ms);
         CHECK(one.wire.handshakes.size() == 1);

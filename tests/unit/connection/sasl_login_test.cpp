@@ -189,10 +189,11 @@ TEST_CASE("a refusal may have a body") {
     CHECK(rig.login.is_refused());
 }
 
-TEST_CASE("a server without SASL says nothing to the first token") {
+TEST_CASE("a server without SASL says nothing to the first token, which is a refusal") {
     login_rig rig;
     rig.open();
     rig.server_sends(last_answer_frame(1));
+    CHECK(rig.login.is_refused());
     CHECK(rig.login.failure().find("does not offer it") != std::string::npos);
 }
 

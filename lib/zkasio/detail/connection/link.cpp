@@ -391,6 +391,7 @@ void link::rearm_goodbye() {
 
 void link::retire() {
     forget_nearer();
+    if (backend_ && backend_->login_refused()) refused_login_ = backend_->last_failure();
     socket_->close();
     backend_.reset();
     state_ = link_state::disconnected;

@@ -83,6 +83,8 @@ public:
     time_point attempt_began() const noexcept { return attempt_began_; }
     const std::string& last_failure() const noexcept { return last_failure_; }
     std::string why_not_connected() const;
+    /// Of servers that have all refused the login: the last one's reason.
+    const std::string& why_login_refused() const noexcept { return refused_login_; }
 
     // ------------------------------------------------------------------------------------------- told by the owner
     /// Takes the state that the backend has reported, before any other part reacts to it.
@@ -184,7 +186,7 @@ private:
     bool of_use_ = false;  // the connection; only if it is not, its end adds to the next pause
     std::size_t failed_attempts_ = 0;
     std::string failures_of_round_;  // reasons, each once
-    std::string last_failure_;
+    std::string last_failure_, refused_login_;
     bool session_asked_for_ = false;
     bool more_to_read_ = false;
 

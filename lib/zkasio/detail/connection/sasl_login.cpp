@@ -125,11 +125,8 @@ bool sasl_login::read_answer() {
     if (incoming_.size() > length_size + length) return fail(out_of_step), false;
     const std::string answer = std::exchange(incoming_, {});
     const std::int32_t code = number_at(answer, 16);
-    if (code == auth_failed || code == sasl_required) {
-        fail("SASL: the server refuses this client (a wrong user or password, or a server that is not set up for it)");
-        is_refused_ = true;
-        return false;
-    }
+    if (code == auth_failed || code == sasl_required)
+        return refuse("refuses this client (a wrong user or password, or a server that is not set up for it)"), false;
     if (code != 0) return fail("SASL: the server answers with the error " + std::to_string(code)), false;
     constexpr std::size_t token_at = length_size + answer_head + length_size;
     if (answer.size() < token_at) return fail(malformed), false;
@@ -137,9 +134,14 @@ bool sasl_login::read_answer() {
     const std::size_t there = answer.size() - token_at;
     if (size < -1 || static_cast<std::size_t>(std::max(size, 0)) != there) return fail(malformed), false;
     if (size == -1 && !is_last_ && number_ == 1)
-        return fail("SASL: the server does not offer it (its JAAS configuration has no section Server)"), false;
+        return refuse("does not offer it (its JAAS configuration has no section Server)"), false;
     challenged(answer.substr(token_at));
     return at_ == stage::step;
+}
+
+void sasl_login::refuse(const char* how) {
+    fail(std::string("SASL: the server ") + how);
+    is_refused_ = true;
 }
 
 void sasl_login::challenged(std::string token) {

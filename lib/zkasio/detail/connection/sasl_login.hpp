@@ -77,6 +77,7 @@ public:
 private:
     bool read_session();
     bool read_answer();
+    void refuse(const char* how);
     void challenged(std::string token);
     void send(sasl_step made);
     void end();

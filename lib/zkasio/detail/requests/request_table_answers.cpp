@@ -36,9 +36,12 @@ void request_table::report(const entry& e, const reply& r, time_point now) noexc
 void request_table::finish(entry&& e, reply&& r, time_point now) {
     if (e.what) report(e, r, now);
     if (e.connection && r.sent) return finish_if_connected(std::move(e), std::move(r));
-    // A server that refuses a credential does not say which one.
-    if (r.code == zk_errc::auth_failed && e.what && !std::holds_alternative<add_auth_request>(*e.what))
-        if (const std::string schemes = auth_.schemes(); !schemes.empty()) r.data = "a credential of " + schemes;
+    if (r.code == zk_errc::auth_failed && e.what && !std::holds_alternative<add_auth_request>(*e.what)) {
+        r.data = link_.why_login_refused();
+        // A server that refuses a credential does not say which one.
+        if (const std::string schemes = auth_.schemes(); r.data.empty() && !schemes.empty())
+            r.data = "a credential of " + schemes;
+    }
     if (e.what && !is_write(*e.what)) r.sent = false;  // no read is of unknown outcome
     if (auto* const to = std::get_if<request_receiver>(&e.to)) {
         if (r.code && r.code != e.expected && e.what) r.asked = std::make_shared<request>(std::move(*e.what));
