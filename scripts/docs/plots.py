@@ -216,6 +216,7 @@ def draw_scale(table, directory):
     curves(directory, "scale-requests", table, "requests")
     curves(directory, "scale-bytes", table, "bytes")
     curves(directory, "scale-time", table, "s")
+    curves(directory, "scale-busiest", table, "busiest s")
 
 
 def draw(data, directory):

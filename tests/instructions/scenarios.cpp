@@ -1,6 +1,8 @@
-// What check.py counts the instructions of: zkasio over a backend in memory, without a server.
+// What check.py counts the instructions of: zkasio over a backend in memory, without a server. And what system_calls.py
+// counts the system calls of, at a server.
 //
 //     zkasio_instructions get|set|cycle|waiters|cache N
+//     zkasio_instructions get_at|get_beside_watch_at N SERVERS
 //
 // get, set: N requests, one after another. cycle: N times a mutex is acquired and released without contention. waiters:
 // N coroutines get a mutex one after another. cache: a tree_cache of N nodes becomes ready.
@@ -11,7 +13,9 @@
 
 #include <zkasio/cache/tree_cache.hpp>
 #include <zkasio/client.hpp>
+#include <zkasio/client_options.hpp>
 #include <zkasio/locks/mutex.hpp>
+#include <zkasio/watch_stream.hpp>
 
 #include <asio/awaitable.hpp>
 #include <asio/co_spawn.hpp>
@@ -69,6 +73,28 @@ asio::awaitable<void> fill(client zk, long) {
     co_await nodes.ready();
 }
 
+asio::awaitable<void> get_beside_watch(client zk, long n) {
+    const watch_stream changes = co_await zk.add_watch("/zookeeper", watch_mode::recursive);
+    for (long i = 0; i < n; ++i) co_await zk.get("/");
+}
+
+int run_at(const std::string& servers, bool beside_watch, long n) {
+    asio::io_context io(1);
+    std::function<asio::awaitable<void>()> all = [&]() -> asio::awaitable<void> {
+        const client zk(io.get_executor(), client_options(servers).session_timeout(1h));
+        co_await zk.connected();
+        if (beside_watch) {
+            co_await get_beside_watch(zk, n);
+        } else {
+            for (long i = 0; i < n; ++i) co_await zk.get("/");
+        }
+        co_await zk.close();
+    };
+    asio::co_spawn(io, all, rethrow);
+    io.run();
+    return 0;
+}
+
 int run(scenario what, long n) {
     asio::io_context io(1);
     fake_server server;
@@ -98,9 +124,13 @@ int run(scenario what, long n) {
 int main(int argc, char** argv) {
     static const std::map<std::string, scenario> scenarios{
         {"get", &get}, {"set", &set}, {"cycle", &cycle}, {"waiters", &waiters}, {"cache", &fill}};
-    const auto what = argc == 3 ? scenarios.find(argv[1]) : scenarios.end();
+    const std::string name = argc > 1 ? argv[1] : "";
+    if (argc == 4 && (name == "get_at" || name == "get_beside_watch_at"))
+        return run_at(argv[3], name == "get_beside_watch_at", std::atol(argv[2]));
+    const auto what = argc == 3 ? scenarios.find(name) : scenarios.end();
     if (what == scenarios.end()) {
-        std::cerr << "usage: zkasio_instructions get|set|cycle|waiters|cache N\n";
+        std::cerr << "usage: zkasio_instructions get|set|cycle|waiters|cache N\n"
+                     "       zkasio_instructions get_at|get_beside_watch_at N SERVERS\n";
         return 2;
     }
     return run(what->second, std::atol(argv[2]));
