@@ -3,13 +3,17 @@
 #include "support/opcode.hpp"
 #include "support/test_client.hpp"
 #include "support/texts.hpp"
+#include "unit/support/few_descriptors.hpp"
 #include "unit/support/wire_server.hpp"
 
 #include <zkasio/cache/node_cache.hpp>
 #include <zkasio/coroutines/task_scope.hpp>
 #include <zkasio/session.hpp>
 
+#include <asio/ip/tcp.hpp>
+
 #include <algorithm>
+#include <cstddef>
 #include <functional>
 #include <map>
 #include <optional>
@@ -520,4 +524,23 @@ TEST_CASE("c_client: the library never sets watches again, and each watched node
         CHECK(r.server.count(opcode::set_watches) == 0);
     };
     r.run(client_options(r.server.address() + chroot).close_timeout(2s), body);
+}
+
+TEST_CASE("c_client: without descriptors, the reason is told, and the next attempt soon follows") {
+    wire_rig r;
+    asio::ip::tcp::acceptor nobody(r.loop.executor(), {asio::ip::address_v4::loopback(), 0});  // takes no descriptor
+    std::optional<few_descriptors> few(1);  // for the library's socket
+    std::size_t attempts = 0;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const std::string text = co_await message_of(zk.get("/a"));
+        CHECK(has(text, "cannot wait for the socket: Too many open files"));
+        CHECK(attempts >= 2);
+        few.reset();
+        co_await zk.set_servers(r.server.address());
+        const std::error_code code = co_await code_of(zk.get("/a"));
+        CHECK(code == zk_errc::no_node);
+    };
+    client_options o("127.0.0.1:" + std::to_string(nobody.local_endpoint().port()));
+    o.log([&](const log_record& l) { attempts += has(std::string(l.text()), "cannot wait for the socket") ? 1 : 0; });
+    r.run(o.session_timeout(60s).connection_timeout(paced(1s)), body);
 }

@@ -1,4 +1,5 @@
 #include "support/texts.hpp"
+#include "unit/support/few_descriptors.hpp"
 #include "unit/support/rig.hpp"
 
 #include "unit/support/error_of.hpp"
@@ -207,6 +208,20 @@ TEST_CASE("core: a server that accepts and says nothing is left after a while", 
         co_await r.server.until([&] { return std::count(r.server.log.begin(), r.server.log.end(), "abort") == 1; });
         r.server.silent = false;
         co_await zk.connected();
+    };
+    r.run(body);
+}
+
+TEST_CASE("core: without descriptors, the client looks again and again whether a half sent request may go on",
+          "[core][session]") {
+    rig r;
+    r.server.tick = 1h;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await zk.connected();
+        const few_descriptors none(0);
+        r.server.wants_write = true;
+        co_await zk.exists("/a");
+        co_await r.server.until([&] { return !r.server.wants_write; });
     };
     r.run(body);
 }

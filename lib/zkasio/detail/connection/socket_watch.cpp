@@ -8,7 +8,9 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 namespace zkasio::detail {
@@ -44,28 +46,31 @@ void socket_watch::drop(direction& d) {
     abandoned.push_back(std::move(d.descriptor));
 }
 
-void socket_watch::arm(int descriptor, std::uint64_t connection, bool read, bool write) {
+std::error_code socket_watch::arm(int descriptor, std::uint64_t connection, bool read, bool write) {
     if (connection != connection_ || descriptor < 0) {
         close();
         connection_ = connection;
     }
-    if (descriptor < 0) return;
-    // Out of descriptors: the timer leads to the next attempt.
-    if (read && duplicate(reading_, descriptor)) wait(reading_);
-    if (write && duplicate(writing_, descriptor)) wait(writing_);
+    if (descriptor < 0) return {};
+    for (const auto& [wanted, d] : {std::pair(read, &reading_), std::pair(write, &writing_)}) {
+        if (!wanted) continue;
+        if (const std::error_code refused = duplicate(*d, descriptor)) return refused;
+        wait(*d);
+    }
+    return {};
 }
 
-bool socket_watch::duplicate(direction& d, int descriptor) {
-    if (d.descriptor) return true;
+std::error_code socket_watch::duplicate(direction& d, int descriptor) {
+    if (d.descriptor) return {};
     auto created = std::make_unique<descriptor_type>(strand_);
     owned_descriptor duplicate(::fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
-    if (duplicate.get() < 0) return false;
+    if (duplicate.get() < 0) return {errno, std::generic_category()};
     std::error_code refused;
     created->assign(duplicate.get(), refused);
-    if (refused) return false;
+    if (refused) return refused;
     duplicate.release();
     d.descriptor = std::move(created);
-    return true;
+    return {};
 }
 
 void socket_watch::wait(direction& d) {

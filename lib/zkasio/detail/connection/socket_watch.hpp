@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <system_error>
 
 namespace zkasio::detail {
 
@@ -28,8 +29,9 @@ public:
     /// @param keep_alive is held by every pending wait; `ready` must not outlive it.
     void start(std::shared_ptr<void> keep_alive, reactor_mark reactor, on_ready ready);
 
-    /// Wait for these from now on. `connection` says which socket `descriptor` is.
-    void arm(int descriptor, std::uint64_t connection, bool read, bool write);
+    /// Wait for these from now on. `connection` says which socket `descriptor` is. An error: not all of them can be
+    /// waited for; the process has no descriptors left.
+    std::error_code arm(int descriptor, std::uint64_t connection, bool read, bool write);
 
     /// Wait for the same socket again.
     void rearm_read() {
@@ -48,7 +50,7 @@ private:
         bool waiting = false;
     };
     void wait(direction& d);
-    bool duplicate(direction& d, int descriptor);
+    std::error_code duplicate(direction& d, int descriptor);
     void ready(direction& d);
     void drop(direction& d);
 
