@@ -248,6 +248,10 @@ ROWS = [
           lambda f, r=row: f.median(r, "1000", "requests") / f.median(r, "100", "requests"), at_most=limit)
       for row, limit in (("mutex: three turns each", 1.1), ("election: all stand", 1.1), ("partitioner: all come", 1.3),
                          ("queue: four items for each consumer", 1.5))],
+    *[Row("scale", f"{row}: requests in the busiest second, 1000 processes / answered in a second",
+          lambda f, r=row: f.median(r, "1000", "busiest s") / 5000, at_most=limit)
+      for row, limit in (("mutex: three turns each", 1.1), ("group: all connections break", 1.1),
+                         ("queue: one item, all wait", 1.1), ("queue: four items for each consumer", 3))],
     Row("scale", "mutex, 1000 processes: turns of each other one during the longest wait",
         median("mutex: three turns each", "1000", "unfair"), at_most=1.1),
 ]

@@ -3,9 +3,10 @@
 //
 //     zkasio_bench_scale [most processes] [one of the names in main()]
 //
+// A client takes two descriptors, so there are at most as many as the process may have files, less some, by two.
 // The servers take one step in 0.1 ms: a request, an answer, or an event that a client is told. So "s" is the time
 // until the last answer, in tenths of a second, where an ensemble takes 10 000 steps a second, and "busiest s" is how
-// many requests arrive in the busiest second. "unfair" is, of a lock, how many turns the others had, on average, while
+// many requests are sent in the busiest second. "unfair" is, of a lock, how many turns the others had, on average, while
 // one process waited for its turn, in the worst case (first come, first served: 1); of partitions, the difference
 // between the most and the least that one has; of a queue, what the busiest consumer has had, compared with the mean.
 // Heartbeats are left out: docs/cost.md has their law.
@@ -32,6 +33,8 @@
 #include <asio/steady_timer.hpp>
 #include <asio/this_coro.hpp>
 #include <asio/use_awaitable.hpp>
+
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <chrono>
@@ -354,6 +357,11 @@ void measure_queue(std::size_t n) {
 
 int main(int argc, char** argv) {
     using namespace bench;
+    rlimit files{};
+    ::getrlimit(RLIMIT_NOFILE, &files);
+    files.rlim_cur = files.rlim_max;
+    ::setrlimit(RLIMIT_NOFILE, &files);
+    const std::size_t possible = files.rlim_cur / 2 - 50;
     const std::size_t most = argc > 1 ? std::strtoul(argv[1], nullptr, 10) : 1000;
     const std::string only = argc > 2 ? argv[2] : "";
     const std::pair<std::string, std::function<void(std::size_t)>> all[] = {
@@ -392,7 +400,7 @@ int main(int argc, char** argv) {
     try {
         for (const auto& [name, run] : all)
             for (const std::size_t n : {10U, 30U, 100U, 300U, 1000U, 3000U, 10000U})
-                if (n <= most && (only.empty() || only == name)) run(n);
+                if (n <= most && (only.empty() || only == name)) run(std::min(n, possible));
     } catch (const std::exception& e) {
         std::fprintf(stderr, "%s\n", e.what());
         return 1;

@@ -97,6 +97,29 @@ TEST_CASE("cost of a mutex: a crowd of processes, each of them watches its prede
     }
 }
 
+TEST_CASE("cost of a mutex: processes that come again and again list all others for each turn", "[numbers]") {
+    const auto pass_thrice = [](mutex lock) -> asio::awaitable<void> {
+        for (int turn = 0; turn < 3; ++turn) {
+            lock_guard guard = co_await lock.acquire();
+            co_await guard.release();
+        }
+    };
+    for (const std::size_t n : {std::size_t{10}, std::size_t{100}}) {
+        fake_ensemble e;
+        std::vector<client> all = connected_clients(e, n);
+        e.create("/locks/orders");
+        const cost c = cost_of_users(e, n, [&](std::size_t i) { return pass_thrice(mutex(all[i], "/locks/orders")); });
+        INFO(n << " processes: " << c);
+        CHECK(c.writes <= 6 * n);
+        CHECK(c.listings <= 6 * n);
+        CHECK(c.requests <= 18 * n);
+        CHECK(c.bytes <= 360 * n * n + 3000 * n);  // 80 of the first turn, 140 of each later one
+        CHECK(c.watches == 0);
+        CHECK(c.ephemerals == 0);
+        close_all(e, all);
+    }
+}
+
 TEST_CASE("cost of a multi_mutex: that of each of its locks", "[numbers]") {
     const auto pass_all = [](multi_mutex several) -> asio::awaitable<void> {
         lock_guard guard = co_await several.acquire();
