@@ -13,6 +13,7 @@
 #include <memory>
 #include <set>
 #include <stdexcept>
+#include <system_error>
 #include <utility>
 
 namespace zkasio::detail {
@@ -305,7 +306,7 @@ void link::on_time(time_point now) {
         former_at_ = former_stage::gone;
     }
     if (nearer_until_ <= now) look_for_nearer();
-    if (unwatched_ && connected() && backend_deadline_ <= now) process(false, true);  // it may be writable again
+    if (unwatched_ != 0 && connected() && backend_deadline_ <= now) process(false, true);  // it may be writable again
     if (resolve_at_ <= now) {
         resolve_at_ = time_point::max();
         resolve();
@@ -314,7 +315,7 @@ void link::on_time(time_point now) {
 
 void link::give_up_attempt(time_point now) {
     if (!backend_ || connected() || !has_socket_ || now < attempt_deadline_) return;
-    if (!unwatched_ && backend_->accepted()) pacing_.handshake_unanswered();
+    if (unwatched_ == 0 && backend_->accepted()) pacing_.handshake_unanswered();
     last_failure_ = backend_->attempt();
     ++failed_attempts_;
     backend_->abort_connection();  // fact 11
@@ -350,7 +351,7 @@ void link::pump(time_point now) {
         backend_deadline_ = now + std::max<duration>(next.timeout, 1ms);
     }
     unwatched_ = socket_->arm(next.descriptor, next.connection, next.read, next.write);
-    if (!unwatched_) return;
+    if (unwatched_ == 0) return;
     if (connected())  // and then it is writing that cannot be waited for
         backend_deadline_ = std::min(backend_deadline_, now + again_without_watch);
     else
@@ -364,9 +365,9 @@ void link::attempt_failed(time_point now, bool was_up) {
     has_socket_ = false;
     pacing_.attempt_failed();
     if (const std::string why = backend_->last_failure(); !why.empty()) last_failure_ = why;
-    if (unwatched_)
+    if (unwatched_ != 0)
         last_failure_ = backend_->current_server() + ": cannot wait for the socket: " +
-                        std::exchange(unwatched_, {}).message();
+                        std::generic_category().message(std::exchange(unwatched_, 0));
     if (!was_up) note_failure();
     connect_not_before_ = now + pause_after_failure(now);
     // A whole round without success: the addresses of the names may have changed.

@@ -187,7 +187,7 @@ private:
     std::size_t failed_attempts_ = 0;
     std::string failures_of_round_;  // reasons, each once
     std::string last_failure_, refused_login_;
-    std::error_code unwatched_;  // why the socket cannot be waited for
+    int unwatched_ = 0;  // the error number, when the socket cannot be waited for
     bool session_asked_for_ = false;
     bool more_to_read_ = false;
 

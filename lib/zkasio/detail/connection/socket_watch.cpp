@@ -10,7 +10,7 @@
 
 #include <cerrno>
 #include <mutex>
-#include <utility>
+#include <system_error>
 #include <vector>
 
 namespace zkasio::detail {
@@ -46,31 +46,34 @@ void socket_watch::drop(direction& d) {
     abandoned.push_back(std::move(d.descriptor));
 }
 
-std::error_code socket_watch::arm(int descriptor, std::uint64_t connection, bool read, bool write) {
+int socket_watch::arm(int descriptor, std::uint64_t connection, bool read, bool write) {
     if (connection != connection_ || descriptor < 0) {
         close();
         connection_ = connection;
     }
-    if (descriptor < 0) return {};
-    for (const auto& [wanted, d] : {std::pair(read, &reading_), std::pair(write, &writing_)}) {
-        if (!wanted) continue;
-        if (const std::error_code refused = duplicate(*d, descriptor)) return refused;
-        wait(*d);
+    if (descriptor < 0) return 0;
+    if (read) {
+        if (const int refused = duplicate(reading_, descriptor)) return refused;
+        wait(reading_);
     }
-    return {};
+    if (write) {
+        if (const int refused = duplicate(writing_, descriptor)) return refused;
+        wait(writing_);
+    }
+    return 0;
 }
 
-std::error_code socket_watch::duplicate(direction& d, int descriptor) {
-    if (d.descriptor) return {};
+int socket_watch::duplicate(direction& d, int descriptor) {
+    if (d.descriptor) return 0;
     auto created = std::make_unique<descriptor_type>(strand_);
     owned_descriptor duplicate(::fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
-    if (duplicate.get() < 0) return {errno, std::generic_category()};
+    if (duplicate.get() < 0) return errno;
     std::error_code refused;
     created->assign(duplicate.get(), refused);
-    if (refused) return refused;
+    if (refused) return refused.value();
     duplicate.release();
     d.descriptor = std::move(created);
-    return {};
+    return 0;
 }
 
 void socket_watch::wait(direction& d) {

@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <system_error>
 
 namespace zkasio::detail {
 
@@ -29,9 +28,9 @@ public:
     /// @param keep_alive is held by every pending wait; `ready` must not outlive it.
     void start(std::shared_ptr<void> keep_alive, reactor_mark reactor, on_ready ready);
 
-    /// Wait for these from now on. `connection` says which socket `descriptor` is. An error: not all of them can be
-    /// waited for; the process has no descriptors left.
-    std::error_code arm(int descriptor, std::uint64_t connection, bool read, bool write);
+    /// Wait for these from now on. `connection` says which socket `descriptor` is. Returns 0, or the error number when
+    /// one of them cannot be waited for: the process has no descriptors left.
+    int arm(int descriptor, std::uint64_t connection, bool read, bool write);
 
     /// Wait for the same socket again.
     void rearm_read() {
@@ -50,7 +49,7 @@ private:
         bool waiting = false;
     };
     void wait(direction& d);
-    std::error_code duplicate(direction& d, int descriptor);
+    int duplicate(direction& d, int descriptor);
     void ready(direction& d);
     void drop(direction& d);
 
