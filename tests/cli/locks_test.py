@@ -438,6 +438,86 @@ class Checks(support.CliTest):
         self.assertEqual(found["unreadable"], [self.path + "/hidden"])
         self.zklock("acl", self.path + "/hidden", "--set", "open")
 
+    def cost(self, *arguments, servers=None):
+        """Exit status, what it has found, and the texts of its warnings and problems."""
+        environment = {"ZK_HOSTS": servers} if servers else None
+        status, out, err = self.zklock("cost", "--json", self.path, *arguments, environment=environment)
+        self.assertEqual(err, "")
+        found = json.loads(out)
+        return status, found, [f["text"] for f in found["findings"] if f["severity"] in ("warning", "problem")]
+
+    def test_cost_of_a_directory_with_many_children(self):
+        self.zklock("create", self.path)
+        crowd = support.Crowd()
+        self.addCleanup(crowd.close)
+        crowd.create([f"{self.path}/{i}" for i in range(10_000)])
+        self.assertEqual(self.cost()[2], [])
+        crowd.create([f"{self.path}/more"])
+        status, found, said = self.cost()
+        self.assertEqual((status, found["nodes"], found["warnings"], found["problems"]), (0, 10_002, 1, 0))
+        self.assertEqual(len(said), 1)
+        self.assertIn(f"{self.path}: 10001 children", said[0])
+        self.assertIn("each contender of a lock lists it once", said[0])
+
+    def test_cost_of_a_directory_that_others_cannot_list(self):
+        self.zklock("create", self.path)
+        crowd = support.Crowd()
+        self.addCleanup(crowd.close)
+        size = 4 + 240  # of a name in the listing
+        enough = (1_048_575 - 4) // size
+        crowd.create([f"{self.path}/{i:0240}" for i in range(enough)])
+        self.assertEqual(self.cost()[2], [])
+        crowd.create([f"{self.path}/{enough:0240}"])
+        status, found, said = self.cost()
+        self.assertEqual((status, found["warnings"], found["problems"]), (1, 0, 1))
+        self.assertEqual(found["largest_directories"][0],
+                         {"path": self.path, "children": enough + 1, "list_bytes": 4 + (enough + 1) * size})
+        self.assertIn("more than jute.maxbuffer", said[0])
+
+    def test_cost_of_a_session_with_many_nodes(self):
+        self.zklock("create", self.path)
+        crowd = support.Crowd()
+        self.addCleanup(crowd.close)
+        size = 4 + len(self.path) + 1 + 240  # of a path in the transaction
+        enough = (256 * 1024 - 48) // size
+        crowd.create([f"{self.path}/{i:0240}" for i in range(enough)], ephemeral=True)
+        self.assertEqual(self.cost()[2], [])
+        crowd.create([f"{self.path}/{enough:0240}"], ephemeral=True)
+        status, found, said = self.cost()
+        self.assertEqual((status, found["warnings"], found["problems"]), (0, 1, 0))
+        self.assertEqual(found["largest_sessions"],
+                         [{"session": crowd.session, "ephemerals": enough + 1, "end_bytes": 48 + (enough + 1) * size}])
+        self.assertIn(f"{crowd.session} has {enough + 1} nodes, its end is a transaction of ", said[0])
+
+    def test_cost_and_the_watches_of_the_servers(self):
+        """Of `mntr`; of `wchs`, where `mntr` does not tell; of neither."""
+        self.zklock("create", self.path)
+        self.start("locks", "--watch", self.path).line()
+        for hidden, told in ((b"", True), (b"zk_watch_count", True), (b"_watch_count Total watches", False)):
+            def change(data):
+                for one in hidden.split(b" ", 1):
+                    data = data.replace(one, b"x" * len(one)) if one else data
+                return data
+            way = support.Cut(change)
+            self.addCleanup(way.close)
+            status, found, said = self.cost(servers=way.servers)
+            self.assertEqual((status, said), (0, []))
+            (server,) = found["servers"]
+            self.assertEqual("watches" in server, told, hidden)
+            if told:
+                self.assertGreaterEqual(server["watches"], 1)
+            text = [f["text"] for f in found["findings"] if f["about"] == "server"][0]
+            self.assertEqual("does not tell its watches" in text, not told, text)
+
+    def test_cost_and_a_server_that_does_not_answer(self):
+        self.zklock("create", self.path)
+        with socket.socket() as nobody:
+            nobody.bind(("127.0.0.1", 0))
+            absent = "127.0.0.1:%d" % nobody.getsockname()[1]
+            status, found, said = self.cost(servers=f"{support.SERVERS},{absent}")
+        self.assertEqual((status, found["problems"]), (1, 1))
+        self.assertIn(f"{absent} does not answer: ", said[0])
+
     def test_cost_and_a_path_that_is_not_there(self):
         status, out, err = self.zklock("cost", self.path)
         self.assertEqual((status, out), (1, ""))

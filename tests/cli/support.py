@@ -217,6 +217,59 @@ def watchdog_of(process):
     return next(c for c in children(process.pid) if name_of(c) == "lease-watchdog")
 
 
+class Crowd:
+    """A session of its own at the first server that creates thousands of nodes in a moment, which zklock would make
+    one by one. Its ephemeral nodes go with close()."""
+
+    _OPEN_ACL = struct.pack(">ii5si6s", 31, 5, b"world", 6, b"anyone")
+    _CREATE, _MULTI, _CLOSE = 1, 14, -11
+
+    def __init__(self):
+        host, port = SERVERS.split(",")[0].rsplit(":", 1)
+        self._socket = socket.create_connection((host, int(port)), timeout=PATIENCE)
+        self._send(struct.pack(">iqiqi16s?", 0, 0, 600_000, 0, 16, bytes(16), False))
+        self.session = hex(struct.unpack_from(">q", self._frame(), 8)[0])
+        self._number = 0
+
+    def create(self, paths, ephemeral=False):
+        for begin in range(0, len(paths), 1000):
+            steps = b""
+            for path in paths[begin:begin + 1000]:
+                name = path.encode()
+                steps += struct.pack(">i?ii", self._CREATE, False, -1, len(name)) + name + struct.pack(">ii", 0, 1)
+                steps += self._OPEN_ACL + struct.pack(">i", int(ephemeral))
+            self._ask(self._MULTI, steps + struct.pack(">i?i", -1, True, -1))
+
+    def close(self):
+        try:
+            self._ask(self._CLOSE, b"")
+        except (AssertionError, OSError):  # a server that was asked nothing for long has ended the session itself
+            pass
+        self._socket.close()
+
+    def _ask(self, what, body):
+        self._number += 1
+        self._send(struct.pack(">ii", self._number, what) + body)
+        number, _, code = struct.unpack_from(">iqi", self._frame())
+        if (number, code) != (self._number, 0):
+            raise AssertionError(f"request {self._number} is answered as {number}, with the code {code}")
+
+    def _send(self, body):
+        self._socket.sendall(struct.pack(">i", len(body)) + body)
+
+    def _frame(self):
+        return self._read(struct.unpack(">i", self._read(4))[0])
+
+    def _read(self, size):
+        data = b""
+        while len(data) < size:
+            some = self._socket.recv(size - len(data))
+            if not some:
+                raise AssertionError("the server has closed the connection")
+            data += some
+        return data
+
+
 class CliTest(unittest.TestCase):
     def setUp(self):
         self.path = f"/test-cli-{os.getpid()}-{next(_numbers)}"
