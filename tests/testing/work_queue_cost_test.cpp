@@ -273,4 +273,50 @@ TEST_CASE("work_queue, cost: n dead items are read in n / 64 round trips", "[num
     }
 }
 
+// A sync(), a read of the item beside one of its reason, and the transaction.
+TEST_CASE("work_queue, cost: a dead item is revived in three round trips", "[numbers]") {
+    for (const std::size_t n : user_counts) {
+        fake_ensemble e;
+        const std::vector<client> all = clients(e, 1);
+        auto play = [&]() -> asio::awaitable<void> {
+            const work_queue q(all[0], "/q");
+            co_await q.put("x");  // makes the directories and the receipt
+            const auto name = [](std::size_t i) { return "entry-100-" + std::to_string(1'000'000'000 + i) + ".1"; };
+            for (std::size_t i = 0; i < n; ++i) {
+                const std::string path = "/q/dead/" + name(i);
+                e.create(path, "x");
+                e.create(path + "/reason", "no");
+            }
+            constexpr std::size_t some = 10;
+            std::size_t done = 0;
+            const cost_meter meter(e);
+            const round_trips trips(e);
+            for (std::size_t i = 0; i < some; ++i) {
+                const bool is_revived = co_await q.revive(name(i));
+                done += is_revived;
+            }
+            e.on_step(nullptr);
+            const cost revived = meter.read();
+            const cost_meter again(e);
+            const bool is_there = co_await q.revive(name(n));
+            const cost vain = again.read();
+            INFO(n << " dead items, ten are revived: " << revived << ", " << trips.read() << " round trips; one that "
+                   << "does not exist: " << vain);
+            CHECK(done == some);
+            CHECK_FALSE(is_there);
+            CHECK(revived.requests == 4 * some);
+            CHECK(revived.writes == some);
+            CHECK(revived.listings == 0);
+            CHECK(revived.bytes <= 1000 * some);
+            CHECK(revived.watches == 0);
+            CHECK(revived.ephemerals == 0);
+            CHECK(trips.read() < 4 * some);  // one after another: four for each
+            CHECK(vain.requests == 3);
+            CHECK(vain.writes == 0);
+            co_await close_all(all);
+        };
+        e.run(play);
+    }
+}
+
 }  // namespace work_queue_cost_tests

@@ -125,6 +125,23 @@ asio::awaitable<std::vector<dead_item>> read_dead(session on, spec_ptr what, std
     co_return all;
 }
 
+struct dead_nodes {
+    std::optional<node_data> item, reason;
+};
+
+// In one round trip.
+asio::awaitable<dead_nodes> read_dead_nodes(session on, std::string path) {
+    dead_nodes found;
+    auto read = [&]() -> asio::awaitable<void> {
+        const pending_data item = toolbox(on).start_get(path);
+        const pending_data reason = toolbox(on).start_get(join_path(path, dead_reason));
+        found.item = co_await if_exists(item.result());
+        found.reason = co_await if_exists(reason.result());
+    };
+    co_await retry_until_certain(toolbox(on).make_back_off(), read);
+    co_return std::move(found);
+}
+
 }  // namespace
 
 asio::awaitable<work_queue_info> count_items(session on, spec_ptr what) {
@@ -162,14 +179,15 @@ asio::awaitable<bool> revive_item(session on, spec_ptr what, std::string name) {
     const receipts with(on, what->receipts, what->options.acl(), missing_parents::create_persistent);
     back_off pauses = toolbox(on).make_back_off();
     for (;;) {
+        // A server that lags behind may not know the item yet, or still show a former one of the same name: numbers
+        // begin again in a directory that was re-created, and so do versions.
         co_await on.sync(what->dead);
-        std::optional<node_data> item = co_await if_exists(on.get(path));
-        if (!item) co_return false;
-        const std::optional<node_data> reason = co_await if_exists(on.get(join_path(path, dead_reason)));
+        dead_nodes found = co_await read_dead_nodes(on, path);
+        if (!found.item) co_return false;
         transaction steps;
-        if (reason) steps.remove(join_path(path, dead_reason));
-        steps.remove(path, item->stat.version);
-        steps.create(what->item(prefix), bytes(std::move(item->data)),
+        if (found.reason) steps.remove(join_path(path, dead_reason));
+        steps.remove(path, found.item->stat.version);
+        steps.create(what->item(prefix), bytes(std::move(found.item->data)),
                      what->of_mode(create_mode::persistent_sequential));
         bool no_directory = false;
         try {
