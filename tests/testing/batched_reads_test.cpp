@@ -9,6 +9,7 @@
 #include <zkasio/discovery/registry.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/locks/lock_listing.hpp>
+#include <zkasio/locks/mutex.hpp>
 #include <zkasio/queues/work_queue.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/testing/fake_ensemble.hpp>
@@ -77,12 +78,20 @@ TEST_CASE("cost of list_lock(): a request for 32 contenders", "[numbers]") {
         std::vector<client> zk = connected_clients(e, 1);
         const cost_meter meter(e);
         const lock_listing found = e.run(list_lock(zk[0], "/l"));
-        const cost c = meter.read();
-        INFO(n << " contenders: " << c);
+        const cost listed = meter.read();
+        const cost_meter again(e);
+        const std::vector<contender_info> all = e.run(mutex(zk[0], "/l").contenders());
+        const cost of_mutex = again.read();
+        INFO(n << " contenders: " << listed << "; by the mutex: " << of_mutex);
         CHECK(found.contenders.size() == n);
         CHECK(found.contenders.back().data == std::to_string(n - 1));
-        CHECK(c.requests <= most_batches_of(n) + 3);  // one by one: n + 3
-        CHECK(c.writes == 0);
+        CHECK(all.size() == n);
+        for (const cost& c : {listed, of_mutex}) {
+            CHECK(c.requests <= most_batches_of(n) + 3);  // one by one: n + 3
+            CHECK(c.writes == 0);
+            CHECK(c.listings == 1);
+            CHECK(c.watches == 0);
+        }
         close_all(e, zk);
     }
 }
@@ -102,6 +111,9 @@ TEST_CASE("cost of registry::instances(): a request for 32 instances", "[numbers
         INFO(n << " instances: " << c);
         CHECK(found.instances().size() == n);
         CHECK(c.requests <= most_batches_of(n) + 1);  // one by one: n + 1
+        CHECK(c.writes == 0);
+        CHECK(c.listings == 1);
+        CHECK(c.watches == 0);
         close_all(e, zk);
     }
 }

@@ -61,10 +61,10 @@ const marker* marker_of(std::string_view name) {
     return found == markers().end() ? nullptr : &*found;
 }
 
-// The queue of one directory. Nodes of all kinds get their numbers from one counter, which wraps around: the numbers
-// are compared relative to the first one.
-asio::awaitable<void> read_queue(client zk, std::string directory, lock_listing& list) {
-    std::vector<std::string> children = co_await children_if_any(zk, directory);
+// The queue of one directory with these children. Nodes of all kinds get their numbers from one counter, which wraps
+// around: the numbers are compared relative to the first one.
+asio::awaitable<void> read_queue(client zk, std::string directory, std::vector<std::string> children,
+                                 lock_listing& list) {
     struct numbered {
         std::int32_t number;
         queue_names::contender_name what;
@@ -113,8 +113,11 @@ void drop_those_that_wait(std::vector<contender_info>& leases, const contender_i
 asio::awaitable<void> read_semaphore(client zk, lock_listing& list) {
     lock_listing queue, leases;
     // In this order: a contender that is granted a permit in between is seen at least once.
-    co_await read_queue(zk, join_path(list.path, "locks"), queue);
-    co_await read_queue(zk, join_path(list.path, "leases"), leases);
+    for (lock_listing* const part : {&queue, &leases}) {
+        const std::string directory = join_path(list.path, part == &queue ? "locks" : "leases");
+        std::vector<std::string> children = co_await children_if_any(zk, directory);
+        co_await read_queue(zk, directory, std::move(children), *part);
+    }
     if (!queue.contenders.empty()) drop_those_that_wait(leases.contenders, queue.contenders.front());
     const directory_note note = co_await read_note(zk, join_path(list.path, "leases"));
     mark_noted(leases.contenders, note);
@@ -146,12 +149,12 @@ asio::awaitable<lock_listing> read_directory(client zk, std::string path) {
         co_return list;
     }
     const directory_note note = directory_note::parse(node->data);
-    const std::vector<std::string> children = co_await children_if_any(zk, path);
+    std::vector<std::string> children = co_await children_if_any(zk, path);
     if (is_semaphore(children)) {
         co_await read_semaphore(zk, list);
         co_return list;
     }
-    co_await read_queue(zk, path, list);
+    co_await read_queue(zk, path, std::move(children), list);
     mark_holders(list.contenders);
     mark_noted(list.contenders, note);
     if (list.contenders.empty() && !list.foreign.empty()) list.kind = lock_directory_kind::other;
