@@ -203,6 +203,8 @@ TEST_CASE("cost of a fleet: one process is replaced, and all connections of one 
         CHECK(replaced.writes <= nodes + 1);  // the end of the session removes all nodes of the former process
         CHECK(replaced.bytes <= 1900 * n + 7000);
         CHECK(replaced.requests <= (1 + instances_each) * n + 8 * nodes);
+        CHECK(replaced.watches == 0);
+        CHECK(replaced.ephemerals == 0);
         CHECK(cut.writes == 0);
         CHECK(cut.requests <= gone * (nodes + 3 * n / 100 + 30));
         CHECK(cut.bytes <= gone * (900 * n + 3000));

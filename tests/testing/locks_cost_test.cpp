@@ -69,6 +69,8 @@ TEST_CASE("cost of a mutex at a missing directory: few creates of one client are
         INFO(n << " coroutines: " << c);
         CHECK(c.requests <= 2 * n + 20);
         CHECK(c.writes <= 2 * n + 12);
+        CHECK(c.bytes <= 700 * n + 6000);
+        CHECK(c.watches == 0);
         CHECK(c.ephemerals == 0);
         close_all(e, all);
     }

@@ -365,12 +365,16 @@ TEST_CASE("cost of removals that stay refused: of a directory, any number of nod
         INFO(n << " nodes: " << c);
         CHECK(c.requests >= 100);
         CHECK(c.requests <= 140);
+        CHECK(c.writes == c.requests);
+        CHECK(c.watches == 0);
+        CHECK(c.ephemerals == 0);
         CHECK(s.e.children("/d").size() == n);
         s.allow_removals("/d");
         const cost_meter end(s.e);
         s.e.run_for(60s);
         CHECK(s.e.children("/d").empty());
-        CHECK(end.read().requests <= n + 1);
+        CHECK(end.read().requests <= n + 1);  // the one that was allowed, or the last that was not
+        CHECK(end.read().writes == end.read().requests);
     }
 }
 
@@ -411,6 +415,9 @@ TEST_CASE("cost of removals that stay refused: of many directories", "[refused][
         const cost c = meter.read();
         INFO(n << " directories: " << c);
         CHECK(c.requests <= std::min<std::size_t>(140 * n, 36'100));
+        CHECK(c.writes == c.requests);
+        CHECK(c.watches == 0);
+        CHECK(c.ephemerals == 0);
         CHECK(c.requests >= std::min<std::size_t>(100 * n, 30'000));
         for (std::size_t i = 0; i < n; ++i) s.allow_removals("/d" + std::to_string(i));
         s.e.run_for(200s);

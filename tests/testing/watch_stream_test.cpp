@@ -620,6 +620,14 @@ TEST_CASE("cost of watch streams: one watch for all of a client, and nothing for
         e.run_for(1s);
         CHECK(end.read().requests == 1);
         CHECK(e.watches() == 0);
+        for (std::size_t i = 0; i < n; ++i) all.push_back(watch_of(e, zk[0], "/a", watch_mode::recursive));
+        const cost_meter closing(e);
+        for (watch_stream& one : all) e.run(one.close());
+        const cost closed = closing.read();
+        INFO("closed one after another: " << closed);
+        CHECK(closed.requests <= 2 * n + 1);
+        CHECK(closed.writes == 0);
+        CHECK(e.watches() == 0);
         close_all(e, zk);
     }
 }
