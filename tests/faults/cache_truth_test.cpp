@@ -165,7 +165,7 @@ TEST_CASE("caches: in each pause of random changes and cuts and kills and ACLs t
     fault_proxy first(servers.endpoint(0)), second(servers.endpoint(1));
     const std::string root = "/cache-truth", credential = "owner:secret";
     const client_options patient = options(servers.connect_string()).session_timeout(paced(20s));
-    int rounds = 0, kills = 0, back = 0;
+    int rounds = 0, kills = 0, closed_roots = 0, back = 0;
     unrest changes;
     changes.random.seed(Catch::rngSeed());
     changes.random.discard(7);
@@ -214,10 +214,13 @@ TEST_CASE("caches: in each pause of random changes and cuts and kills and ACLs t
             // Servers tell nobody that an ACL was changed, nor who may not read of changes: the next connection shows
             // all. Without ACLs, nothing is to hide what an event should have told.
             if (changes.with_acls) {
+                const acl nobody_else = creator_all_acl();
+                if (changes.below(2) == 0) co_await code_of(one.set_acl(root, nobody_else));
                 first.cut_all();
                 second.cut_all();
             }
             node_truths wanted = co_await listing_of(lister, root);
+            closed_roots += wanted.contains(root) && wanted[root] == closed_node;
             co_await until_true(whole, wanted);
             wanted = co_await listing_of(lister, root, 1);
             co_await until_true(flat, wanted);
@@ -244,5 +247,6 @@ TEST_CASE("caches: in each pause of random changes and cuts and kills and ACLs t
     CHECK(back == 0);
     CHECK(rounds > 0);
     if (std::getenv("ZKASIO_CACHE_TRUTH_SECONDS"))
-        WARN(rounds << " pauses, " << kills << " kills, " << changes.changes << " changes");
+        WARN(rounds << " pauses, " << kills << " kills, " << changes.changes << " changes, " << closed_roots
+                    << " times the root was closed");
 }
