@@ -1,0 +1,268 @@
+// Members of a group and instances of a service that come, change and go at random, over cuts and kills of servers. In
+// each pause a fresh listing shows exactly those that are to stand, and so do an observer and a provider.
+
+#include "support/fault_proxy.hpp"
+#include "support/lock_checks.hpp"
+#include "support/test_client.hpp"
+#include "support/test_server.hpp"
+
+#include <zkasio/discovery/provider.hpp>
+#include <zkasio/discovery/registry.hpp>
+#include <zkasio/error.hpp>
+#include <zkasio/membership/group.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace members_truth_test {
+
+using namespace zkasio;
+using namespace zkasio::test;
+
+namespace {
+
+const std::string root = "/members-truth", group_path = root + "/group", base = root + "/services", service = "orders";
+
+using truths = std::map<std::string, std::string>;  // data, by the names of the nodes
+
+service_instance instance_of(const std::string& id, std::uint16_t port) {
+    return service_instance(service).id(id).address("10.0.0.1").port(port).registered({});
+}
+
+truths shown_by(const group_view& view) {
+    truths all;
+    for (const member_info& m : view.members) all[m.id] = m.data;
+    return all;
+}
+truths shown_by(const service_view& view) {
+    truths all;
+    view.for_each([&](const std::string& node, const service_instance& is) { all[node] = is.to_json(); });
+    return all;
+}
+
+// As soon as the servers answer.
+asio::awaitable<truths> listing_of(client zk, std::string directory) {
+    for (;;) {
+        truths all;
+        std::error_code failed;
+        try {
+            co_await zk.sync(directory);
+            const node_children children = co_await zk.children(directory);
+            for (const std::string& name : children.names) {
+                const node_data node = co_await zk.get(directory + "/" + name);
+                all[name] = node.data;
+            }
+        } catch (const error& e) {
+            failed = e.code();
+            if (failed != condition::retryable && failed != zk_errc::no_node) throw;
+        }
+        if (!failed) co_return all;
+    }
+}
+
+// ------------------------------------------------------------------------------------------------- who comes and goes
+struct unrest {
+    std::minstd_rand random;
+    bool over = false;
+    int changes = 0;
+
+    unsigned below(unsigned n) { return static_cast<unsigned>(random() % n); }
+};
+
+// The members and instances of one client, whose ids are its own.
+class crew {
+public:
+    crew(client zk, std::string name, unrest& of)
+        : group_(zk, group_path), registry_(zk, base), name_(std::move(name)), of_(of) {}
+
+    asio::awaitable<void> change_until_over() {
+        while (!of_.over) {
+            const std::string id = name_ + std::to_string(of_.below(6));
+            if (of_.below(2) == 0)
+                co_await change_member(id);
+            else
+                co_await change_instance(id);
+            ++of_.changes;
+        }
+    }
+    asio::awaitable<void> end() {
+        while (!members_.empty()) co_await leave(members_.begin()->first);
+        while (!instances_.empty()) co_await withdraw(instances_.begin()->first);
+    }
+    void add_members_to(truths& all) const {
+        for (const auto& [id, m] : members_) all[id] = m.data;
+    }
+    void add_instances_to(truths& all) const {
+        for (const auto& [id, i] : instances_) all[id] = i.is.to_json();
+    }
+
+private:
+    struct member {
+        group_membership stands;
+        std::string data;
+    };
+    struct instance {
+        announcement stands;
+        service_instance is;
+    };
+
+    asio::awaitable<void> change_member(std::string id) {
+        const std::string data = std::to_string(of_.random());
+        const auto known = members_.find(id);
+        if (known == members_.end()) {
+            group_membership made = co_await group_.join(id, data);
+            members_.emplace(id, member{std::move(made), data});
+        } else if (of_.below(2) == 0) {
+            co_await known->second.stands.set_data(data);
+            known->second.data = data;
+        } else {
+            co_await leave(id);
+        }
+    }
+    asio::awaitable<void> change_instance(std::string id) {
+        const service_instance is = instance_of(id, static_cast<std::uint16_t>(1 + of_.below(60'000)));
+        const auto known = instances_.find(id);
+        if (known == instances_.end()) {
+            announcement made = co_await registry_.announce(is);
+            instances_.emplace(id, instance{std::move(made), is});
+        } else if (of_.below(2) == 0) {
+            co_await known->second.stands.update(is);
+            known->second.is = is;
+        } else {
+            co_await withdraw(id);
+        }
+    }
+    asio::awaitable<void> leave(std::string id) {
+        co_await members_.at(id).stands.leave();
+        members_.erase(id);
+    }
+    asio::awaitable<void> withdraw(std::string id) {
+        co_await instances_.at(id).stands.withdraw();
+        instances_.erase(id);
+    }
+
+    group group_;
+    registry registry_;
+    const std::string name_;
+    unrest& of_;
+    std::map<std::string, member> members_;
+    std::map<std::string, instance> instances_;
+};
+
+// ------------------------------------------------------------------------------------------------------- who follows
+template <class View>
+asio::awaitable<void> until_shown(const char* who, View view, truths wanted) {
+    const auto equal = [&]() -> asio::awaitable<bool> { co_return view() == wanted; };
+    std::exception_ptr late;
+    try {
+        co_await eventually(equal, 40s);
+    } catch (const std::runtime_error&) {
+        late = std::current_exception();
+    }
+    if (!late) co_return;
+    INFO(who);
+    CHECK(view() == wanted);
+    std::rethrow_exception(late);
+}
+
+std::chrono::seconds how_long() {
+    const char* const given = std::getenv("ZKASIO_CACHE_TRUTH_SECONDS");
+    return std::chrono::seconds(given ? std::atoi(given) : 15);
+}
+
+}  // namespace
+
+TEST_CASE("members and instances: in each pause of random changes and cuts and kills all show those that stand") {
+    test_server servers(3);
+    fault_proxy first(servers.endpoint(0)), second(servers.endpoint(1));
+    int rounds = 0, kills = 0;
+    unrest changes;
+    changes.random.seed(Catch::rngSeed());
+    changes.random.discard(7);
+    test_loop loop(how_long() + 180s);
+    auto body = [&]() -> asio::awaitable<void> {
+        const auto executor = co_await asio::this_coro::executor;
+        const client_options patient = options(servers.connect_string()).session_timeout(paced(20s));
+        const client_options over_proxies =
+            options(first.address() + "," + second.address()).session_timeout(paced(20s));
+        const test_client reader(executor, over_proxies), cut(executor, over_proxies);
+        const test_client lister(executor, patient), calm(executor, patient);
+        co_await lister.create(root);
+        co_await lister.create(group_path);
+        const create_options with_parents = create_options().parents(missing_parents::create_persistent);
+        co_await lister.create(base + "/" + service, bytes(), with_parents);
+        crew a(calm, "a", changes), b(cut, "b", changes);
+        const group_observer observer = group(reader, group_path).observe();
+        const provider orders(reader, base, service);
+
+        const auto end = std::chrono::steady_clock::now() + how_long();
+        asio::steady_timer pause(executor);
+        for (; std::chrono::steady_clock::now() < end; ++rounds) {
+            const unsigned what = changes.below(7);
+            changes.over = false;
+            std::vector<running> changing;
+            for (crew* one : {&a, &b}) changing.emplace_back(executor, one->change_until_over());
+            for (unsigned i = 0; i < 3; ++i) {
+                pause.expires_after(std::chrono::milliseconds(20 + changes.below(100)));
+                co_await pause.async_wait(asio::use_awaitable);
+                if (what == i) first.cut_all(fault_proxy::end::fin);
+                if (what == i || what == 3) second.cut_all(fault_proxy::end::rst);
+            }
+            if (what == 4) {
+                const auto killed = static_cast<int>(changes.below(3));
+                co_await servers.async_kill(killed);
+                co_await servers.async_start(killed);
+                ++kills;
+            }
+            changes.over = true;
+            for (const running& r : changing) {
+                const std::exception_ptr failed = co_await r.end();
+                if (failed) std::rethrow_exception(failed);
+            }
+            truths members, instances;
+            for (const crew* one : {&a, &b}) {
+                one->add_members_to(members);
+                one->add_instances_to(instances);
+            }
+            const truths listed_members = co_await listing_of(lister, group_path);
+            CHECK(listed_members == members);
+            const truths listed_instances = co_await listing_of(lister, base + "/" + service);
+            CHECK(listed_instances == instances);
+            const auto of_observer = [&] {
+                const group_view view = observer.members();
+                return view.current ? shown_by(view) : truths();
+            };
+            co_await until_shown("the observer", of_observer, members);
+            const auto of_provider = [&] {
+                const service_view view = orders.view();
+                return view.current() ? shown_by(view) : truths();
+            };
+            co_await until_shown("the provider", of_provider, instances);
+            const group_view read_members = co_await group(lister, group_path).members();
+            CHECK(shown_by(read_members) == members);
+            const service_view read_instances = co_await registry(lister, base).instances(service);
+            CHECK(shown_by(read_instances) == instances);
+        }
+        co_await a.end();
+        co_await b.end();
+        co_await orders.close();
+        co_await reader.close();
+        co_await cut.close();
+        co_await calm.close();
+        co_await lister.close();
+        CHECK(reader.inside().pending_operations() == 0);
+    };
+    loop.run(body());
+    CHECK(rounds > 0);
+    if (std::getenv("ZKASIO_CACHE_TRUTH_SECONDS"))
+        WARN(rounds << " pauses, " << kills << " kills, " << changes.changes << " changes");
+}
+
+}  // namespace members_truth_test
