@@ -90,8 +90,14 @@ TEST_CASE("cost of a cache of n nodes in directories: requests are full", "[numb
         const cost again = cost_in_a_minute(e, [&] { e.cut(all[0]); });
         INFO(n << " nodes, made: " << made << "; another connection: " << again);
         CHECK(tree->snapshot().size() == n + n / 100 + 1);
-        CHECK(made.requests <= n / 200 + 15);
-        CHECK(again.requests <= n / 200 + 15);
+        CHECK(made.watches == 1);
+        CHECK(again.watches == 0);
+        for (const cost& c : {made, again}) {
+            CHECK(c.requests <= n / 200 + 15);
+            CHECK(c.writes == 0);
+            CHECK(c.listings == n / 100 + 1);
+            CHECK(c.bytes <= 250 * n + 4000);
+        }
     }
 }
 
@@ -121,30 +127,47 @@ TEST_CASE("cost of n clients that follow the children of one node", "[numbers]")
 }
 
 // The servers tell of all nodes below the root, at any depth.
-TEST_CASE("cost of a children_cache above nodes that change all the time: it does without the one watch") {
-    fake_ensemble e;
-    create_children(e, 3);
-    const std::vector<client> all = connected_clients(e, 1);
-    const children_cache children(all[0], "/r");
-    e.run(children.ready());
-    CHECK(e.watches() == 1);
-    for (int i = 0; i < 1200; ++i) e.create("/r/0/" + std::to_string(i), "");
-    e.run_for(1s);
-    CHECK(e.watches() == 5);
-    CHECK(children.snapshot().current());
-    const cost deep = cost_in_a_minute(e, [&] { e.create("/r/0/more", ""); });
-    CHECK(deep.requests == 0);
-    e.set("/r/1", "new");
-    e.create("/r/x", "1");
-    e.remove("/r/2");
-    e.run_for(1s);
-    CHECK(children.snapshot().find("1").data() == "new");
-    CHECK(children.snapshot().find("x").data() == "1");
-    CHECK_FALSE(children.snapshot().find("2"));
-    e.cut(all[0]);
-    e.run_for(1min);
-    CHECK(children.snapshot().current());
-    CHECK(e.watches() == 5);
+TEST_CASE("cost of a children_cache above nodes that change all the time: it does without the one watch", "[numbers]") {
+    for (const std::size_t n : user_counts) {
+        fake_ensemble e;
+        create_children(e, n);
+        const std::vector<client> all = connected_clients(e, 1);
+        const children_cache children(all[0], "/r");
+        e.run(children.ready());
+        CHECK(e.watches() == 1);
+        for (std::size_t i = 0; i < n; ++i) e.set("/r/" + std::to_string(i), "x");
+        e.run_for(1s);
+        const std::size_t most = 1000 + 10 * n;
+        const auto below = [&](std::size_t first, std::size_t events) {
+            for (std::size_t i = first; i < first + events; ++i) e.create("/r/0/" + std::to_string(i), "");
+        };
+        const cost told = cost_in_a_minute(e, [&] { below(0, most); });
+        const cost change = cost_in_a_minute(e, [&] { below(most, 1); });
+        const cost then = cost_in_a_minute(e, [&] { below(most + 1, 100); });
+        const cost again = cost_in_a_minute(e, [&] { e.cut(all[0]); });
+        INFO(n << " children, told of those below: " << told << "; one more: " << change << "; from then on: " << then
+               << "; another connection: " << again);
+        CHECK(told.requests == 0);
+        CHECK(told.bytes <= 50 * most);
+        CHECK(told.watches == 0);
+        CHECK(change.requests <= n + 5);  // each child is watched: its data, and the list
+        CHECK(change.writes == 0);
+        CHECK(change.listings == 1);
+        CHECK(change.bytes <= 150 * n + 1000);
+        CHECK(e.watches() == n + 2);
+        CHECK(then.requests == 0);
+        CHECK(then.bytes == 0);
+        CHECK(again.requests <= n + 5);
+        CHECK(again.watches == 0);
+        e.set("/r/1", "new");
+        e.create("/r/x", "1");
+        e.remove("/r/2");
+        e.run_for(1s);
+        CHECK(children.snapshot().current());
+        CHECK(children.snapshot().find("1").data() == "new");
+        CHECK(children.snapshot().find("x").data() == "1");
+        CHECK_FALSE(children.snapshot().find("2"));
+    }
 }
 
 TEST_CASE("cost of a cache of n nodes at servers before 3.6: each is read once, and has two watches", "[numbers]") {
