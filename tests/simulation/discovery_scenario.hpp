@@ -83,15 +83,17 @@ private:
     bool is_connected(int client) const { return s.client_number(client).state() == session_state::connected; }
     registry registry_of(int client) const { return {s.client_number(client), base}; }
 
-    // Another session removes an instance only if its process was said to be dead, and once each time. A process that
-    // was said to be dead, and is about to withdraw, may take the new node for its own, once: both have one version.
+    // Another session removes an instance only if its process was said to be dead, and once each time. A process whose
+    // node was removed so, or by an operator, and that is about to withdraw, may take the new node for its own, once:
+    // both have one version.
     void committed(const sim_txn& txn) {
         for (const sim_change& c : txn.changes) {
             if (parent_path(c.path) != directory || c.what != sim_change::kind::removed) continue;
             const std::int64_t owner = c.node.stat.ephemeral_owner;
-            if (owner == 0 || owner == txn.session || txn.session == 0) continue;
-            if (lost_.erase({c.path, txn.session}) != 0) continue;
+            if (owner == 0 || owner == txn.session) continue;
+            const bool takes_for_its_own = lost_.erase({c.path, txn.session}) != 0;
             lost_.emplace(c.path, owner);
+            if (takes_for_its_own || txn.session == 0) continue;
             taken_.insert(c.path);
             if (++removed_by_others_ > said_to_be_dead_) throw violation("an instance was removed by another process");
         }
