@@ -11,6 +11,7 @@ void run_discovery(const std::string& name, const discovery_faults& f) {
     run_seeds("discovery, " + name, 150, [&](simulation& s) {
         s.ensemble.lagging = s.chance(50);
         s.ensemble.new_sessions_lag = s.ensemble.lagging && s.chance(50);
+        s.draw_version_of_servers();
         discovery_scenario(s, f).run();
     });
 }

@@ -11,6 +11,7 @@ void run_group(const std::string& name, const group_faults& f) {
     run_seeds("group, " + name, 200, [&](simulation& s) {
         s.ensemble.lagging = s.chance(50);
         s.ensemble.new_sessions_lag = s.ensemble.lagging && s.chance(50);
+        s.draw_version_of_servers();
         group_scenario(s, f).run();
     });
 }

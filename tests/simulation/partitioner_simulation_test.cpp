@@ -8,6 +8,8 @@ namespace {
 void run_partitions(const std::string& name, const partition_faults& f) {
     run_seeds("partitioner, " + name, 60, [&](simulation& s) {
         s.ensemble.lagging = s.chance(50);
+        s.draw_version_of_servers();
+        s.ensemble.hang_up_at_unknown = f.drops && s.chance(50);
         partition_scenario(s, f).run_at_random();
     });
 }

@@ -82,6 +82,12 @@ client simulation::add_client(suspension_policy when_suspended) {
 
 void simulation::let_users_be_late() { users_are_late_ = scheduler_ || draw(2) == 0; }
 
+void simulation::draw_version_of_servers() {
+    ensemble.know_multi_read = draw(3) > 0;
+    ensemble.hang_up_at_unknown = false;
+    ensemble.one_watch_at_a_path = draw(2) == 0;
+}
+
 asio::any_io_executor simulation::user_executor(int client) {
     if (!users_are_late_) return executor();
     if (scheduler_) {

@@ -69,6 +69,9 @@ public:
     /// of each are steps of their own.
     void let_users_be_late();
     void let_users_be_punctual() noexcept { users_are_late_ = false; }
+    /// The servers are of a version that is drawn from the seed. One before 3.6 answers what it does not know, and does
+    /// not hang up: where no time passes, a client that waits before it connects again waits for ever.
+    void draw_version_of_servers();
     bool users_may_be_late() const noexcept { return users_are_late_; }
     /// For a coroutine of a user: executor(), one of its own, or one that others use, too.
     asio::any_io_executor user_executor(int client = everybody);
