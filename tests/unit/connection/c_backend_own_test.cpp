@@ -188,7 +188,7 @@ TEST_CASE("c_backend own frames: the library's requests and ours leave and are a
 TEST_CASE("c_backend own frames: a connection that ends at any byte of the answers") {
     const connection::way how = GENERATE(direct, tunnelled);
     std::size_t bytes = 0;
-    for (std::size_t cut = 0, all = 1; cut <= all; cut += how == direct ? 1 : 3) {
+    for (std::size_t cut = 0, all = 1; cut <= all; ++cut) {
         CAPTURE(cut);
         connection c(how);
         const std::vector<std::string> frames = ask_all(c);
