@@ -3,21 +3,27 @@
 #include <zkasio/back_off.hpp>
 #include <zkasio/client_stats.hpp>
 #include <zkasio/coroutines/result.hpp>
+#include <zkasio/coroutines/timeout.hpp>
 #include <zkasio/detail/base/random_engine.hpp>
 #include <zkasio/detail/client/await.hpp>
 #include <zkasio/detail/connection/server_list.hpp>
 #include <zkasio/detail/handles/access.hpp>
 #include <zkasio/detail/handles/results.hpp>
+#include <zkasio/detail/handles/testing_seam.hpp>
 #include <zkasio/detail/handles/until_connected.hpp>
 #include <zkasio/detail/requests/validate.hpp>
 
+#include <asio/cancellation_state.hpp>
 #include <asio/post.hpp>
 #include <asio/steady_timer.hpp>
+#include <asio/this_coro.hpp>
 #include <asio/use_awaitable.hpp>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <exception>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -85,12 +91,87 @@ asio::awaitable<void> follow_ensemble(core_ptr c) {
     }
 }
 
+// See client_options::create_chroot(). The servers know the chroot's path only from a client without a chroot.
+asio::awaitable<void> create_chroot(core_ptr c) {
+    const std::string servers = c->server_names();
+    const std::size_t end = servers.find('/');
+    client_options plain = c->options();
+    access::forget_session(plain);
+    plain.servers(servers.substr(0, end)).observer(nullptr).follow_ensemble(false);
+    const client zk = client_over(c->strand(), std::move(plain), c->backends());
+    const create_options how = *c->options().chroot_to_create();
+    std::exception_ptr failed;
+    try {
+        co_await zk.create_unless_exists(servers.substr(end), bytes(), how);
+    } catch (...) {
+        failed = std::current_exception();
+    }
+    // Also after a cancellation: a session that is not closed would stay until it expires.
+    co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
+    [[maybe_unused]] const auto closed = co_await as_result(zk.close());
+    if (failed) std::rethrow_exception(failed);
+}
+
+// Until the chroot exists, for the server of this session as well. With a connection, for client_options::
+// connection_timeout at most: then, and when the chroot cannot be created, this fails.
+asio::awaitable<void> ensure_chroot(core_ptr c, session_record_ptr of) {
+    back_off pauses = access::make<back_off>(c);
+    std::optional<boot_clock::time_point> limit;
+    bool created = false;
+    for (;;) {
+        const auto seen = std::make_shared<kept_reply>();
+        c->look_at_chroot(of, seen, created);
+        const wait_end end = co_await wait_for(c, answer_of(seen));
+        const std::error_code found = end.code ? end.code : seen->reply.code;
+        if (of->over || (found != zk_errc::no_node && found != condition::retryable)) co_return;
+        if (found != zk_errc::no_node) {
+            limit.reset();
+        } else {
+            if (!limit) limit = boot_clock::now() + c->options().connection_timeout();
+            try {
+                co_await timeout(*limit, create_chroot(c));
+                if (!std::exchange(created, true)) continue;
+            } catch (const error& e) {
+                if (e.code() != condition::retryable) throw;
+            }
+        }
+        co_await pauses.pause();
+    }
+}
+
+void log_missing_chroot(const core& c, const std::exception_ptr& failed) {
+    try {
+        std::rethrow_exception(failed);
+    } catch (const std::exception& e) {
+        c.log().error("create_chroot(): the chroot of " + c.server_names() +
+                      " is missing, and was not created: " + e.what());
+    }
+}
+
+// In the background, until the client is closed. However a session's attempt ends, its requests go on.
+asio::awaitable<void> keep_chroot(core_ptr c) {
+    while (!c->is_closing() && !c->forked() && !c->sessions().is_final()) {
+        const session_record_ptr of = c->sessions().current();
+        std::exception_ptr failed;
+        try {
+            co_await ensure_chroot(c, of);
+        } catch (...) {
+            failed = std::current_exception();
+        }
+        if (c->is_closing()) co_return;
+        c->chroot_is_known(*of);
+        if (failed) log_missing_chroot(*c, failed);
+        [[maybe_unused]] const wait_end over = co_await wait_for(c, of->ended);
+    }
+}
+
 // Shared by all copies of a client. Its destructor, which runs with the last copy, closes the core.
 struct handle {
     explicit handle(core_ptr c) : core(std::move(c)) {
         on_strand(core, [core = core] {
             core->start();
             if (core->options().follows_ensemble()) core->run_until_closed(follow_ensemble(core));
+            if (core->creates_chroot()) core->run_until_closed(keep_chroot(core));
         });
     }
     handle(const handle&) = delete;

@@ -4,6 +4,7 @@
 #include <zkasio/asio_version.hpp>
 #include <zkasio/bytes.hpp>
 #include <zkasio/clock.hpp>
+#include <zkasio/create_options.hpp>
 #include <zkasio/export.hpp>
 #include <zkasio/log_record.hpp>
 #include <zkasio/retry_policy.hpp>
@@ -178,6 +179,20 @@ public:
         auth_.emplace_back(std::move(scheme), std::move(credential));
         return *this;
     }
+    /// Creates the chroot of servers(), as the "/app" of "zk1:2181/app", if it is missing when a session begins: before
+    /// any other request of the session is sent. `how` as for operations::create(): with_parents() by default, or
+    /// `create_options().mode(create_mode::container).parents(missing_parents::create_container)` with an acl(), say.
+    /// Where the chroot exists, that costs a read for each session; where not, a second client for a moment, which has
+    /// no chroot, the credentials of auth() but not those of client::add_auth(), and the same log(). If another client
+    /// creates it at the same time, all is well. If the servers refuse to create it, or it is still missing when the
+    /// client has been connected for connection_timeout(), an error is logged once for each session, and requests are
+    /// sent all the same, and fail. A container that has become empty is created again with the next session. Without a
+    /// chroot, and with read_only(), nothing is created. `client`'s constructor throws for a mode other than persistent
+    /// and container, and for protection.
+    client_options& create_chroot(create_options how = with_parents()) {
+        create_chroot_ = {std::move(how)};
+        return *this;
+    }
     /// The ACL of every node that this client creates without one of its own: by create(), and by all recipes whose
     /// options name no other. open_acl() by default, as in ZooKeeper itself: any client may change or remove the nodes
     /// of a lock. With `auth("digest", "user:password")` and `default_acl(creator_digest_acl(user, password))`, only
@@ -255,6 +270,9 @@ public:
     session_renewal renewal() const noexcept { return renewal_; }
     zkasio::lease_renewal lease_renewal() const noexcept { return lease_renewal_; }
     const std::vector<auth_info>& auth() const noexcept { return auth_; }
+    const create_options* chroot_to_create() const noexcept {
+        return create_chroot_.empty() ? nullptr : &create_chroot_.front();
+    }
     const acl& default_acl() const noexcept { return default_acl_; }
     bool has_default_acl() const noexcept { return has_default_acl_; }  ///< one was set
     const session_credentials* resume() const noexcept { return resume_.empty() ? nullptr : &resume_.front(); }
@@ -266,6 +284,7 @@ public:
     const std::shared_ptr<const sasl_mechanism>& sasl() const noexcept { return sasl_; }  ///< null: none
 
 private:
+    friend struct detail::access;
     std::string servers_;
     duration session_timeout_{10'000}, tick_{0}, connection_timeout_{15'000}, close_timeout_{1'000};
     std::size_t ephemeral_budget_ = 1024 * 1024;
@@ -278,6 +297,7 @@ private:
     session_renewal renewal_ = session_renewal::automatic;
     zkasio::lease_renewal lease_renewal_ = zkasio::lease_renewal::quarter;
     std::vector<auth_info> auth_;
+    std::vector<create_options> create_chroot_;  // none or one
     acl default_acl_ = open_acl();
     bool has_default_acl_ = false;
     std::vector<session_credentials> resume_;  // none or one

@@ -169,7 +169,7 @@ TEST_CASE("reasons: a connection is lost") {
 }
 
 TEST_CASE("reasons: a chroot that does not exist is named") {
-    const std::string why = R"( (the chroot "/test-no-chroot" does not exist: create it with a client that has none))";
+    const std::string why = R"( (the chroot "/test-no-chroot" does not exist: see client_options::create_chroot()))";
     auto body = [&](client zk) -> asio::awaitable<void> {
         const std::string created = co_await message_of(zk.create("/a"));
         CHECK(created == "create /a: no such node" + why);

@@ -105,6 +105,6 @@ TEST_CASE("config: the failure of a request is told as that of set() with all th
     CHECK(text(error(zk_errc::no_auth, "set", "/a")) == error(zk_errc::no_auth, "set", "/a").what());
     CHECK(text(error(zk_errc::no_node, "create", "/a", "ask for create_options::parents()")).find("create_with()") !=
           std::string::npos);
-    const std::string no_chroot = "the chroot \"/x\" does not exist: create it with a client that has none";
+    const std::string no_chroot = "the chroot \"/x\" does not exist: see client_options::create_chroot()";
     CHECK(text(error(zk_errc::no_node, "create", "/a", no_chroot)).find(no_chroot) != std::string::npos);
 }

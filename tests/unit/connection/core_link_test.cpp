@@ -359,7 +359,7 @@ TEST_CASE("core: not connected, and why", "[core][session]") {
 }
 
 TEST_CASE("core: what misses the client's own root says so", "[core][session]") {
-    const std::string why = R"((the chroot "/app" does not exist: create it with a client that has none))";
+    const std::string why = R"((the chroot "/app" does not exist: see client_options::create_chroot()))";
     rig r(client_options("10.0.0.1:2181/app").close_timeout(200ms));
     r.server.answer = [](const request&) { return refusal(zk_errc::no_node); };
     auto body = [&](client zk) -> asio::awaitable<void> {

@@ -20,6 +20,11 @@ void check_range(client_options::duration value, const char* name) {
 }
 
 void check(const client_options& options) {
+    if (const create_options* const how = options.chroot_to_create()) {
+        if ((how->mode() != create_mode::persistent && how->mode() != create_mode::container) || how->is_protected())
+            throw error(errc::invalid_argument, "client options", {},
+                        "create_chroot: a chroot is persistent or a container, and is not protected");
+    }
     for (const auth_info& a : options.auth())
         validate(add_auth_request{a.scheme(), a.credential()}, 0, "client options");
     validate(set_acl_request{"/", options.default_acl(), any_version}, 0, "client options");
@@ -69,6 +74,8 @@ void core::start() {
         if (const auto self = weak.lock()) asio::post(self->strand_, [self] { self->left_behind(); });
     };
     shutdown_->add(this, {let_go, forked});
+    awaits_chroot_ = creates_chroot();
+    requests_.hold_back(awaits_chroot_);
     link_.start(shutdown_->reactor());
     sessions_.publish(session_state::connecting, "connecting to " + options_.servers());
     last_turn_ = clock::now();
@@ -120,6 +127,30 @@ void core::cancel(op_id id, sent_writes writes) {
 void core::add_hold(const hold_ptr& h) {
     if (forked()) return holds_.end(h, loss_reason::forked);
     holds_.add(h);
+}
+
+bool core::creates_chroot() const noexcept {
+    return options_.chroot_to_create() && !link_.chroot().empty() && !options_.reads_only();
+}
+
+void core::look_at_chroot(const session_record_ptr& of, const kept_reply_ptr& answer, bool as_of_now) {
+    const auto ask = [&](request what, std::function<void(reply&&)> answered) {
+        command c(std::move(what));
+        c.pinned = of;
+        c.patient = true;
+        requests_.submit(std::move(c), std::move(answered), request_table::urgency::first);
+    };
+    if (as_of_now) ask(sync_request{"/"}, [](reply&&) {});
+    ask(exists_request{"/"}, [this, answer](reply&& r) {
+        answer->reply = std::move(r);
+        waits_.fire(answer_of(answer));
+    });
+}
+
+void core::chroot_is_known(const session_record& of) {
+    if (&of != sessions_.current().get() || !std::exchange(awaits_chroot_, false)) return;
+    requests_.hold_back(false);
+    schedule_flush();
 }
 
 std::error_code core::set_servers(server_list servers) {
@@ -364,7 +395,7 @@ void core::move_if_nearer(time_point now) {
     const bool may = may_move(now), goes = may && requests_.under_way() == 0;
     if (may && move_by_ == time_point::max()) move_by_ = now + sessions_.current()->lease.session_timeout() / 8;
     const bool waits = may && !goes && now < move_by_;
-    requests_.hold_back(waits);
+    requests_.hold_back(waits || awaits_chroot_);
     if (waits || std::exchange(move_by_, time_point::max()) == time_point::max()) return;
     if (goes) return link_.move_to_nearer();
     link_.look_for_nearer();  // the answers take too long, or it may not move any more

@@ -79,6 +79,15 @@ public:
     void cancel(op_id id, sent_writes writes = sent_writes::are_left);
     void add_hold(const hold_ptr& h);
     std::error_code set_servers(server_list servers);  ///< errc::client_closed, errc::forked
+    /// See client_options::create_chroot(): no other request of the current session is sent until this is called.
+    /// Without effect for another session.
+    void chroot_is_known(const session_record& of);
+    /// Asks whether the chroot exists, before all other requests. @param as_of_now it may have been created just now,
+    /// through another server.
+    void look_at_chroot(const session_record_ptr& of, const kept_reply_ptr& answer, bool as_of_now);
+    bool creates_chroot() const noexcept;
+    /// Makes the backends.
+    const backend_factory& backends() const noexcept { return link_.factory(); }
     void run_in_background(asio::awaitable<void> task);
     /// As run_in_background(), for a task that is not meant to end: client::idle() does not wait for it. Closing
     /// cancels the task, and waits for its end. False: no task begins any more.
@@ -186,6 +195,7 @@ private:
     time_point timer_at_ = time_point::max();
     time_point last_turn_{};
     bool flush_scheduled_ = false;
+    bool awaits_chroot_ = false;
     bool warned_of_useless_connections_ = false, warned_of_same_request_ = false;
 
     closing closing_ = closing::no;

@@ -29,6 +29,8 @@ void core::end_session() {
     if (auto former = sessions_.take_former(); former && closing_ == closing::no)
         link_.end_first(std::move(*former));
     const session_record_ptr ended = sessions_.renew();
+    awaits_chroot_ = creates_chroot();
+    requests_.hold_back(awaits_chroot_);
     requests_.ephemerals().clear();  // before any callback creates a node of the next session
     // Collected before any callback: requests that the callbacks submit belong to the next session.
     const std::vector<op_id> over = requests_.of_this_session(renew);

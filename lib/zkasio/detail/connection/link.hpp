@@ -65,6 +65,7 @@ public:
     void resolve();
     void stop_resolving();
     void set_servers(server_list servers);
+    const backend_factory& factory() const noexcept { return factory_; }
     const std::string& chroot() const noexcept { return servers_.chroot; }  ///< never changes; from any thread
     std::string server_names() const;  ///< as they were given last, with the chroot; from any thread
 

@@ -16,6 +16,11 @@ struct access {
     static const auto& core_of(const Client& c) noexcept {
         return c.core_;
     }
+    /// Of client_options: without resume().
+    template <class Options>
+    static void forget_session(Options& o) noexcept {
+        o.resume_.clear();
+    }
 };
 
 }  // namespace zkasio::detail

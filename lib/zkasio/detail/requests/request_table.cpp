@@ -172,8 +172,8 @@ bool request_table::is_alone(const command& c) const {
     constexpr std::size_t small = 2048;  // bytes; no send buffer is smaller
     const bool simple = !c.watch && !std::holds_alternative<add_auth_request>(*c.what) &&
                         !std::holds_alternative<multi_request>(*c.what);
-    return link_.connected() && answered_on_this_connection_ && queue_.empty() && issued_ == 0 && simple &&
-           !options_.reads_only() && encoded_size(*c.what) + link_.chroot().size() <= small &&
+    return link_.connected() && !held_back_ && answered_on_this_connection_ && queue_.empty() && issued_ == 0 &&
+           simple && !options_.reads_only() && encoded_size(*c.what) + link_.chroot().size() <= small &&
            ephemerals_.has_room_for(small) && !owner_.refusal(c.pinned.get());
 }
 

@@ -96,7 +96,7 @@ void request_table::answered(op_id id, reply&& r) {
     if (again) return send_again(std::move(node));
     conclude_auth(e, r);
     if (r.code == zk_errc::no_node && !link_.chroot().empty() && is_about_root(*e.what))
-        r.data = "the chroot \"" + link_.chroot() + "\" does not exist: create it with a client that has none";
+        r.data = "the chroot \"" + link_.chroot() + "\" does not exist: see client_options::create_chroot()";
     if (e.until_certain) conclude_removal(e, r);
     finish(std::move(e), std::move(r), now);
     drop(std::move(node));
