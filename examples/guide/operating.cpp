@@ -31,6 +31,16 @@ zkasio::client_options in_this_zone(std::string servers) {
 }
 // [/prefer]
 
+// [rooted]
+asio::awaitable<void> two_components(zkasio::client zk) {
+    const zkasio::client orders = zk.rooted("/guide/services/orders"), bills = zk.rooted("/guide/services/bills");
+    const zkasio::mutex of_orders(orders, "/lock"), of_bills(bills, "/lock");  // two locks, of one session
+    const zkasio::lock_guard first = co_await of_orders.acquire();
+    const zkasio::lock_guard second = co_await of_bills.acquire();
+    std::cout << first.path() << '\n';  // begins with /lock/
+}
+// [/rooted]
+
 // [observe]
 class slow_locks final : public zkasio::client_observer {
     void lock_wait(const zkasio::lock_wait_report& w) override {
@@ -100,6 +110,7 @@ asio::awaitable<void> refused(zkasio::client stranger) {
 asio::awaitable<void> in_coroutines(zkasio::client zk, zkasio::client stranger) {
     co_await under_our_lock(zk);
     co_await publish(zk, "also secret");
+    co_await two_components(zk);
     co_await refused(stranger);
     co_await stranger.add_auth("digest", "dashboard:also secret");
     const zkasio::node_data seen = co_await stranger.get("/guide-state");

@@ -12,6 +12,7 @@
 #include <zkasio/detail/handles/testing_seam.hpp>
 #include <zkasio/detail/handles/until_connected.hpp>
 #include <zkasio/detail/requests/validate.hpp>
+#include <zkasio/path.hpp>
 
 #include <asio/cancellation_state.hpp>
 #include <asio/post.hpp>
@@ -200,7 +201,25 @@ const client_options& client::options() const { return there(core_, "options")->
 session_state client::state() const noexcept { return core_ ? core_->state() : session_state::closed; }
 client_stats client::stats() const { return there(core_, "stats")->stats(); }
 session client::session_now() const {
-    return access::make<session>(core_, there(core_, "session_now")->current_session_record());
+    return access::make<session>(core_, there(core_, "session_now")->current_session_record(), root_);
+}
+
+client client::rooted(std::string_view path) const {
+    const core_ptr& c = there(core_, "rooted", path);
+    client view = *this;
+    if (path.empty() || path == "/") return view;
+    require_path("rooted", path);
+    if (c->forked()) throw error(errc::forked, "rooted", path);
+    if (!root_ && c->chroot_length() == 0 && belongs_to_servers(path))
+        throw error(errc::invalid_path, "rooted", path, "/zookeeper belongs to the server");
+    view.root_ = c->keep_root(whole_path(root_, std::string(path)));
+    return view;
+}
+
+client client::unrooted() const {
+    client whole = *this;
+    whole.root_ = nullptr;
+    return whole;
 }
 
 // The awaitables of the members may be awaited after the handle is destroyed: hence coroutines that own what they need.
@@ -236,8 +255,8 @@ asio::awaitable<void> until_known(core_ptr c) {
     }
 }
 
-asio::awaitable<session> next_session(core_ptr c) {
-    session now = co_await connected_session(c, "connect", std::string());
+asio::awaitable<session> next_session(core_ptr c, view_root root) {
+    session now = co_await connected_session(c, root, "connect", std::string());
     co_await asio::post(asio::use_awaitable);
     co_return now;
 }
@@ -317,7 +336,7 @@ asio::awaitable<session_credentials> handed_over(core_ptr c) {
 }  // namespace
 
 asio::awaitable<void> client::connected() const { return until_known(core_); }
-asio::awaitable<session> client::current_session() const { return next_session(core_); }
+asio::awaitable<session> client::current_session() const { return next_session(core_, root_); }
 asio::awaitable<session_credentials> client::credentials() const { return read_credentials(core_); }
 asio::awaitable<session_event> session_events::next() const { return next_event(core_, subscription_); }
 asio::awaitable<void> client::add_auth(std::string scheme, bytes credential) const {
@@ -328,9 +347,10 @@ asio::awaitable<void> client::idle() const { return until_idle(core_); }
 asio::awaitable<close_result> client::close() const { return closed(core_); }
 asio::awaitable<session_credentials> client::hand_over() const { return handed_over(core_); }
 
-asio::awaitable<void> client::run_with_session(std::function<asio::awaitable<void>(const session&)> body, core_ptr c) {
+asio::awaitable<void> client::run_with_session(std::function<asio::awaitable<void>(const session&)> body, core_ptr c,
+                                               const std::string* root) {
     if (!body) throw error(errc::invalid_argument, "with_session", {}, "the body is empty");
-    const session s = co_await connected_session(c, "with_session", std::string());
+    const session s = co_await connected_session(c, root, "with_session", std::string());
     const session_hold hold = s.hold("");
     std::exception_ptr failed;
     std::function<asio::awaitable<void>()> bound = [&body, &s] { return body(s); };

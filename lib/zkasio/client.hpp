@@ -17,6 +17,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <type_traits>
 
 namespace zkasio {
@@ -95,6 +96,22 @@ public:
     /// The current session, which may not be connected yet.
     session session_now() const;
 
+    /// A view of this client: another handle of the same client, whose paths are below the node at `path`, as if that
+    /// were a chroot in the list of servers. So are the paths that come back: of created nodes, events, contenders,
+    /// guards, caches and errors, and the path() of a recipe. Sessions of a view are views, too, and so is
+    /// rooted("/b") of a rooted("/a"), below "/a/b". rooted("") and rooted("/") are this view.
+    ///
+    /// All views are one client, with one session. A lock at "/lock" of rooted("/app") is the lock at "/app/lock" of
+    /// the client: its waiters stand in one queue, and an acquire that would wait for itself is noticed. Logs,
+    /// client_observer and stats() are the client's, and name nodes as the client itself has them. (The text of a log
+    /// record of a view's recipe, but for locks, has the view's paths, and says which root they are below.)
+    ///
+    /// Costs no request, and the memory of the path as long as the client. The node need not exist: operations that
+    /// create missing parents create it, too. (An error about a node above it has the whole path.) Where several
+    /// objects work together, as in a multi_mutex or in transact_options::under(), all are of one view.
+    /// Throws errc::invalid_path as operations do.
+    client rooted(std::string_view path) const;
+
     /// The id and the password of the session, with which client_options::resume() takes the session over when this
     /// process is gone. Not to be used by two clients at a time: see hand_over().
     /// *Fails with* errc::not_connected after client_options::connection_timeout; otherwise as connected().
@@ -126,7 +143,7 @@ public:
     /// *Lifetime* of the body: see kept_body.hpp.
     template <class Body>
     asio::awaitable<detail::body_value<Body, const session&>> with_session(Body&& body) const {
-        return detail::run_kept(std::forward<Body>(body), &run_with_session, core_);
+        return detail::run_kept(std::forward<Body>(body), &run_with_session, core_, root_);
     }
 
     /// *Completes when* all work is done that was under way in the background of this client at the moment of the call:
@@ -162,6 +179,12 @@ public:
 
     // ------------------------------------------------------------------------------------ for writers of recipes
 
+    /// The client itself, without rooted(): for what all views of a client share, as the bookkeeping of a lock. See
+    /// toolbox::whole_path().
+    client unrooted() const;
+    /// Whether this is a view.
+    bool is_rooted() const noexcept { return root_ != nullptr; }
+
     /// While the result exists, the client stays open, as if there were one more copy of the client: for
     /// a lock_guard. close() still ends everything. Allocates nothing. Null for a client that was moved from.
     std::shared_ptr<const void> keep_open() const noexcept { return last_handle_; }
@@ -170,7 +193,7 @@ private:
     friend struct detail::access;
     explicit client(std::shared_ptr<detail::core> core);
     static asio::awaitable<void> run_with_session(std::function<asio::awaitable<void>(const session&)> body,
-                                                  std::shared_ptr<detail::core> core);
+                                                  std::shared_ptr<detail::core> core, const std::string* root);
 
     // Closes the core when its last owner is destroyed: a client, or a result of keep_open().
     std::shared_ptr<void> last_handle_;

@@ -19,7 +19,7 @@ namespace zkasio {
 /// One request, from its call to its end. Names of nodes are not escaped: print them with printable().
 struct operation_report {
     std::string_view operation;  ///< "get", "create" ...: as error::operation() calls it; a literal
-    std::string path;            ///< below the client's chroot; "" if the request has none, like a transaction
+    std::string path;            ///< below the chroot, also of a rooted() view; "": none, like a transaction
     std::error_code code;        ///< the error of the request; no code: the request succeeded
     bool outcome_unknown = false;  ///< a write that may or may not have been applied
     bool cancelled = false;      ///< the caller has stopped waiting before this end

@@ -15,7 +15,7 @@ ZKASIO_EXPORT std::string_view to_string(log_level l) noexcept;
 
 /// One fact of the text, for machines: {"path", "/locks/orders"}.
 struct log_field {
-    std::string_view key;  ///< a literal: "path", "server", "session", "state", "reason", "source"
+    std::string_view key;  ///< a literal: "path", "root", "server", "session", "state", "reason", "source"
     std::string value;
 };
 

@@ -4,6 +4,7 @@
 #include <zkasio/detail/handles/access.hpp>
 #include <zkasio/detail/handles/operations_impl.hpp>
 #include <zkasio/detail/handles/results.hpp>
+#include <zkasio/detail/handles/view_paths.hpp>
 #include <zkasio/detail/requests/validate.hpp>
 
 #include <asio/redirect_error.hpp>
@@ -23,7 +24,8 @@ using namespace detail;
 void operations::impl::prepare(const operations& on, command& c, std::string_view operation, std::size_t checks) {
     if (!on.core_) there(on.core_, operation_name(*c.what), path_of(*c.what));
     bind(on, c);
-    validate(*c.what, on.core_->chroot_length(), operation, checks);
+    validate(*c.what, on.core_->chroot_length() + size_of_root(on.root_), operation, checks);
+    make_whole(on.root_, *c.what);
 }
 
 namespace {
@@ -98,19 +100,20 @@ asio::awaitable<reply> repeated(core_ptr core, session_record_ptr pinned, bool p
     co_return r;
 }
 
-// In a child process the strand may never run: the error is thrown here, with the operation and its path.
-void refuse_in_child(const core& on, const request& what) {
-    if (on.forked()) throw error(errc::forked, operation_name(what), path_of(what));
-}
-
 }  // namespace
+
+void operations::impl::throw_failure(const operations& on, const reply& r) {
+    if (!r.asked) return throw_if_failed(r, {}, {});
+    throw_if_failed(r, operation_name(*r.asked), shown_path(on.root_, std::string(path_of(*r.asked))));
+}
 
 template <class Result, class Taken>
 asio::awaitable<Result> operations::impl::answer(operations on, command c, Taken (*take)(reply&&)) {
     constexpr bool watches = !std::is_same_v<Result, Taken>;
     const auto began = boot_clock::now();
     prepare(on, c);
-    refuse_in_child(*on.core_, *c.what);
+    if (on.core_->forked())  // the strand may never run: the error is thrown here
+        throw error(errc::forked, operation_name(*c.what), shown_path(on.root_, std::string(path_of(*c.what))));
     if constexpr (watches) c.watch = watch_by(*c.what);
     const watch_ptr w = c.watch;
     const std::error_code expected = c.expected;
@@ -119,9 +122,10 @@ asio::awaitable<Result> operations::impl::answer(operations on, command c, Taken
     if (is_to_be_repeated(r))
         r = co_await repeated(on.core_, on.session_, on.patient_, w, expected, std::move(r), began);
     if (r.hung_up_times > 0) co_await pause_after_hang_up(r);
-    if (!expected || r.code != expected) throw_if_failed(r);
+    if (r.code && (!expected || r.code != expected)) throw_failure(on, r);
+    make_shown(on.root_, r);
     if constexpr (watches) {
-        Result result{take(std::move(r)), access::make<watch>(on.core_, w)};
+        Result result{take(std::move(r)), access::make<watch>(on.core_, w, on.root_)};
         co_return result;
     } else {
         co_return take(std::move(r));
@@ -178,7 +182,19 @@ asio::awaitable<std::vector<acl_id>> operations::who_am_i() const {
     return impl::ask(*this, who_am_i_request{}, &take_identities);
 }
 asio::awaitable<std::vector<std::string>> operations::ephemerals(std::string prefix) const {
+    if (root_) return impl::ephemerals_of_view(*this, std::move(prefix));
     return impl::ask(*this, ephemerals_request{std::move(prefix)}, &take_paths);
+}
+asio::awaitable<std::vector<std::string>> operations::impl::ephemerals_of_view(operations on, std::string prefix) {
+    ephemerals_request asked{std::move(prefix)};
+    const std::vector<std::string> paths = co_await ask(on, std::move(asked), &take_paths);
+    std::vector<std::string> shown;
+    for (const std::string& path : paths) {
+        std::string one = shown_path(on.root_, path);
+        const bool is_below = one != path;  // "/app" also finds "/apple"
+        if (is_below) shown.push_back(std::move(one));
+    }
+    co_return shown;
 }
 asio::awaitable<std::size_t> operations::count_below(std::string path) const {
     return impl::ask(*this, count_below_request{std::move(path)}, &take_count);
@@ -240,6 +256,7 @@ asio::awaitable<std::vector<step_result>> operations::impl::multi(operations on,
     reply r;
     co_await perform(on.core_, c, r);
     if (r.hung_up_times > 0) co_await pause_after_hang_up(r);
+    make_shown(on.root_, r);
     co_return take_results(std::move(r), all, operation, checked.size());
 }
 

@@ -25,7 +25,26 @@ namespace zkasio {
 
 namespace detail {
 class core;
+struct access;
 struct session_record;
+
+/// A handle's root, see client::rooted(): a string that its core keeps. Null: of the client itself, or moved from.
+class held_root {
+public:
+    held_root(const std::string* root = nullptr) noexcept : root_(root) {}
+    held_root(const held_root&) noexcept = default;
+    held_root(held_root&& other) noexcept : root_(std::exchange(other.root_, nullptr)) {}
+    held_root& operator=(const held_root&) noexcept = default;
+    held_root& operator=(held_root&& other) noexcept {
+        root_ = std::exchange(other.root_, nullptr);
+        return *this;
+    }
+    ~held_root() = default;
+    operator const std::string*() const noexcept { return root_; }
+
+private:
+    const std::string* root_;
+};
 }  // namespace detail
 
 /// The operations on nodes. A `client` runs them on the current session; a `session` runs them on itself or not at all.
@@ -159,15 +178,18 @@ public:
                                            std::int64_t from_version = -1) const;
 
 protected:
-    operations(std::shared_ptr<detail::core> core, std::shared_ptr<detail::session_record> record)
-        : core_(std::move(core)), session_(std::move(record)) {}
+    operations(std::shared_ptr<detail::core> core, std::shared_ptr<detail::session_record> record,
+               const std::string* root = nullptr)
+        : core_(std::move(core)), session_(std::move(record)), root_(root) {}
 
     std::shared_ptr<detail::core> core_;
     std::shared_ptr<detail::session_record> session_;  // null: the current session
+    detail::held_root root_;                           // see client::rooted(); null: the client itself
     bool patient_ = false;                             // see session::patient()
 
 private:
     friend class toolbox;
+    friend struct detail::access;
     struct impl;
 };
 

@@ -23,12 +23,19 @@ const own_node* lost_node_of(const detail::hold& h) {
     return &h.nodes.front();
 }
 
+// Whether the node is at the `path` of a view below `root`; "": of the client itself.
+bool is_at(const own_node& node, std::string_view root, std::string_view path) {
+    if (!root.empty() && path == "/") return node.path == root;
+    return !path.empty() && node.path.size() == root.size() + path.size() && node.path.starts_with(root) &&
+           node.path.ends_with(path);
+}
+
 // The hold that relies on the node at `path`: `whole` or a part of it; `whole` if there is no such node.
-std::pair<hold_ptr, const own_node*> relying_on(const hold_ptr& whole, std::string_view path) {
+std::pair<hold_ptr, const own_node*> relying_on(const hold_ptr& whole, std::string_view root, std::string_view path) {
     for (const own_node& node : whole->nodes)
-        if (node.path == path) return {whole, &node};
+        if (is_at(node, root, path)) return {whole, &node};
     for (const hold_ptr& part : whole->parts)
-        if (auto found = relying_on(part, path); found.second) return found;
+        if (auto found = relying_on(part, root, path); found.second) return found;
     return {whole, nullptr};
 }
 
@@ -52,6 +59,7 @@ session_hold& session_hold::operator=(session_hold&& other) noexcept {
         end();
         core_ = std::move(other.core_);
         hold_ = std::move(other.hold_);
+        root_ = other.root_;
     }
     return *this;
 }
@@ -78,7 +86,7 @@ loss_reason session_hold::reason() const noexcept {
 
 std::string session_hold::lost_path() const {
     const auto* node = hold_ && reason() != loss_reason::none ? lost_node_of(*hold_) : nullptr;
-    return node ? node->path : std::string();
+    return node ? detail::shown_path(root_, node->path) : std::string();
 }
 
 // The awaitables of the members may be awaited after the hold is destroyed: hence coroutines that own what they need.
@@ -87,9 +95,9 @@ namespace {
 using detail::core_ptr;
 
 // The node to name in messages: the node that is gone, or else the first one.
-std::string named_node(const hold_ptr& hold) {
+std::string named_node(const hold_ptr& hold, detail::view_root root) {
     const auto* node = lost_node_of(*hold);
-    return node ? node->path : std::string();
+    return node ? detail::shown_path(root, node->path) : std::string();
 }
 
 // `hold` is null in a session_hold that was moved from.
@@ -97,10 +105,10 @@ void there(const hold_ptr& hold, std::string_view operation) {
     if (!hold) throw error(errc::lock_released, operation, {}, "this hold was moved from");
 }
 
-asio::awaitable<void> until_confirmed(core_ptr core, hold_ptr hold) {
+asio::awaitable<void> until_confirmed(core_ptr core, hold_ptr hold, detail::view_root root) {
     there(hold, "hold");
     if (hold->told.load(std::memory_order_acquire) == loss_reason::released)
-        throw error(errc::lock_released, "hold", named_node(hold));
+        throw error(errc::lock_released, "hold", named_node(hold, root));
     const detail::wait_end failed = co_await detail::wait_for(core, renewed_of(hold));
     if (!failed.code) co_return;
     const loss_reason why = hold->reason.load(std::memory_order_acquire);
@@ -108,13 +116,13 @@ asio::awaitable<void> until_confirmed(core_ptr core, hold_ptr hold) {
     if (why == loss_reason::session_expired) code = errc::session_expired;
     if (why == loss_reason::closed) code = errc::client_closed;
     if (why == loss_reason::forked) code = errc::forked;
-    throw error(code, "hold", named_node(hold), code == errc::lock_lost ? to_string(why) : "");
+    throw error(code, "hold", named_node(hold, root), code == errc::lock_lost ? to_string(why) : "");
 }
 
-asio::awaitable<loss_reason> until_lost(core_ptr core, hold_ptr hold) {
+asio::awaitable<loss_reason> until_lost(core_ptr core, hold_ptr hold, detail::view_root root) {
     if (!hold) co_return loss_reason::released;
     const detail::wait_end ended = co_await detail::wait_for(core, lost_of(hold));
-    if (ended.code == condition::cancelled) throw error(ended.code, "lost", named_node(hold));
+    if (ended.code == condition::cancelled) throw error(ended.code, "lost", named_node(hold, root));
     const loss_reason why = hold->reason.load(std::memory_order_acquire);
     if (why != loss_reason::none) co_return why;
     co_return ended.code == errc::forked ? loss_reason::forked : loss_reason::closed;
@@ -139,13 +147,13 @@ asio::awaitable<boot_clock::time_point> until_extended(core_ptr core, detail::se
 
 }  // namespace
 
-asio::awaitable<void> session_hold::confirmed() const { return until_confirmed(core_, hold_); }
-asio::awaitable<loss_reason> session_hold::lost() const { return until_lost(core_, hold_); }
+asio::awaitable<void> session_hold::confirmed() const { return until_confirmed(core_, hold_, root_); }
+asio::awaitable<loss_reason> session_hold::lost() const { return until_lost(core_, hold_, root_); }
 
 asio::awaitable<void> session_hold::run_body(std::function<asio::awaitable<void>()> body, core_ptr core,
-                                             hold_ptr hold) {
+                                             hold_ptr hold, const std::string* root) {
     there(hold, "run");
-    if (!body) throw error(errc::invalid_argument, "run", named_node(hold), "the body is empty");
+    if (!body) throw error(errc::invalid_argument, "run", named_node(hold, root), "the body is empty");
     detail::arm_function arm = [core, hold](const std::shared_ptr<detail::body_run>& run) {
         return detail::stop_when(core, lost_of(hold), run,
                                  [](std::error_code code) { return code != errc::lock_released; });
@@ -188,7 +196,7 @@ void session_hold::end(bool node_goes_away) const noexcept {
 
 void session_hold::lose(loss_reason why, std::string_view path) const noexcept {
     if (!hold_) return;
-    const auto found = relying_on(hold_, path);
+    const auto found = relying_on(hold_, root_ ? std::string_view(*root_) : std::string_view(), path);
     const hold_ptr& hold = found.first;
     if (hold->over() != loss_reason::none) return;  // the first report tells which node is gone
     if (found.second) hold->lost_node = found.second;
@@ -227,11 +235,12 @@ session_hold session::hold_nodes(std::span<std::string> paths) const {
     h->session = session_;
     h->nodes.reserve(paths.size());
     for (std::string& path : paths) {
-        detail::validate_path(path, core_->chroot_length(), "hold");  // heartbeats carry the path
-        h->nodes.emplace_back().path = std::move(path);
+        const std::size_t above = core_->chroot_length() + detail::size_of_root(root_);
+        detail::validate_path(path, above, "hold");  // heartbeats carry the path
+        h->nodes.emplace_back().path = detail::whole_path(root_, std::move(path));
     }
     detail::on_strand(core_, [core = core_, h] { core->add_hold(h); });
-    return detail::access::make<session_hold>(core_, h);
+    return detail::access::make<session_hold>(core_, h, root_);
 }
 
 session_hold session::hold_all(const std::vector<std::reference_wrapper<const session_hold>>& parts) const {
@@ -244,7 +253,7 @@ session_hold session::hold_all(const std::vector<std::reference_wrapper<const se
         h->parts.push_back(part.hold_);
     }
     detail::on_strand(core_, [core = core_, h] { core->add_hold(h); });
-    return detail::access::make<session_hold>(core_, h);
+    return detail::access::make<session_hold>(core_, h, root_);
 }
 
 asio::any_io_executor session::get_executor() const { return detail::there(core_, "get_executor")->strand(); }
@@ -252,6 +261,21 @@ asio::any_io_executor session::get_executor() const { return detail::there(core_
 session session::patient() const {
     session same = *this;
     same.patient_ = true;
+    return same;
+}
+
+session session::in_view_of(const operations& on) const {
+    session same = *this;
+    same.root_ = detail::access::root_of(on);
+    // `on` may be another client's, as that of a guard which an owner shares.
+    if (const detail::core_ptr& other = detail::access::core_of(on); same.root_ && other != core_)
+        same.root_ = core_ ? core_->keep_root(*same.root_) : nullptr;
+    return same;
+}
+
+session session::unrooted() const {
+    session same = *this;
+    same.root_ = nullptr;
     return same;
 }
 

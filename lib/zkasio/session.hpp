@@ -80,10 +80,15 @@ public:
     /// requests wait as those of any operation.
     session patient() const;
 
+    /// This session as the client itself has it, not a view: see client::unrooted().
+    session unrooted() const;
+    /// This session with the paths of the view that `on` is of, a client or a session: see client::rooted().
+    session in_view_of(const operations& on) const;
+
 private:
     friend struct detail::access;
-    session(std::shared_ptr<detail::core> core, std::shared_ptr<detail::session_record> record)
-        : operations(std::move(core), std::move(record)) {}
+    session(std::shared_ptr<detail::core> core, std::shared_ptr<detail::session_record> record, const std::string* root)
+        : operations(std::move(core), std::move(record), root) {}
     session_hold hold_nodes(std::span<std::string> paths) const;
 };
 
@@ -127,7 +132,7 @@ public:
     /// *Lifetime* of the body: see kept_body.hpp.
     template <class Body>
     asio::awaitable<detail::body_value<Body>> run(Body&& body) const {
-        return detail::run_kept(std::forward<Body>(body), &run_body, core_, hold_);
+        return detail::run_kept(std::forward<Body>(body), &run_body, core_, hold_, root_);
     }
 
     /// For state machines that live on the client's strand: `f` is called there, once, when the hold is over for
@@ -156,19 +161,23 @@ public:
     /// hold's watches on them end with the nodes, and are not removed one by one.
     void end(bool node_goes_away = false) const noexcept;
     /// Ends the hold for a reason that the caller has found: held() is false from now on. From any thread. @param path
-    /// of the node that is gone; in a hold of several holds, the part with this node ends, and so does the whole.
+    /// of the node that is gone, see lost_path(); in a hold of several holds, the part with this node ends, and so does
+    /// the whole.
     void lose(loss_reason why, std::string_view path = {}) const noexcept;
 
 private:
     friend class session;
     friend struct detail::access;
-    session_hold(std::shared_ptr<detail::core> core, std::shared_ptr<detail::hold> hold) noexcept
-        : core_(std::move(core)), hold_(std::move(hold)) {}
+    session_hold(std::shared_ptr<detail::core> core, std::shared_ptr<detail::hold> hold,
+                 const std::string* root) noexcept
+        : core_(std::move(core)), hold_(std::move(hold)), root_(root) {}
     static asio::awaitable<void> run_body(std::function<asio::awaitable<void>()> body,
-                                          std::shared_ptr<detail::core> core, std::shared_ptr<detail::hold> hold);
+                                          std::shared_ptr<detail::core> core, std::shared_ptr<detail::hold> hold,
+                                          const std::string* root);
 
     std::shared_ptr<detail::core> core_;
     std::shared_ptr<detail::hold> hold_;
+    const std::string* root_ = nullptr;  // of its paths, see client::rooted()
 };
 
 }  // namespace zkasio

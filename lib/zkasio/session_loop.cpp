@@ -22,8 +22,8 @@ using namespace detail;
 
 // The state that a handle shares with its loop. On the strand.
 struct detail::session_loop_state {
-    session_loop_state(core_ptr c, std::shared_ptr<const void> keeps_open, session_body b)
-        : core(std::move(c)), open(std::move(keeps_open)), body(std::move(b)) {}
+    session_loop_state(core_ptr c, view_root r, std::shared_ptr<const void> keeps_open, session_body b)
+        : core(std::move(c)), root(r), open(std::move(keeps_open)), body(std::move(b)) {}
 
     void begin_stop() {
         if (ended->done || stop->done) return;
@@ -41,6 +41,7 @@ struct detail::session_loop_state {
     }
 
     core_ptr core;
+    view_root root;  // see client::rooted()
     std::shared_ptr<const void> open;      // client::keep_open(), until the loop has ended
     std::shared_ptr<const void> stopping;  // work in the background, once the loop was told to stop
     session_body body;
@@ -75,7 +76,7 @@ asio::awaitable<session_record_ptr> next_session(core_ptr core) {
 }
 
 asio::awaitable<void> run_once(loop_ptr loop, session_record_ptr record) {
-    const session on = access::make<session>(loop->core, record);
+    const session on = access::make<session>(loop->core, record, loop->root);
     std::function<asio::awaitable<void>()> body = [&loop, &on] { return loop->body(on); };
     arm_function arm = [core = loop->core, record](const std::shared_ptr<body_run>& run) {
         return stop_when(core, record->ended, run, &always);
@@ -174,7 +175,7 @@ asio::awaitable<void> until_stopped(loop_ptr loop) {
 session_loop detail::start_session_loop(client zk, session_body body, session_loop_end on_end) {
     const core_ptr core = there(access::core_of(zk), operation_of_loop);
     if (!body) throw error(errc::invalid_argument, operation_of_loop, {}, "the body is empty");
-    const auto loop = std::make_shared<session_loop_state>(core, zk.keep_open(), std::move(body));
+    const auto loop = std::make_shared<session_loop_state>(core, access::root_of(zk), zk.keep_open(), std::move(body));
     if (on_end) loop->ended->call([&l = *loop, f = std::move(on_end)] { f(l.failed); });
     // Posted: the body does not begin within the call.
     asio::post(core->strand(), [loop] {

@@ -62,7 +62,7 @@ public:
 
 private:
     friend struct detail::access;
-    watch(std::shared_ptr<detail::core> core, std::shared_ptr<detail::watch_state> state);
+    watch(std::shared_ptr<detail::core> core, std::shared_ptr<detail::watch_state> state, const std::string* root);
 
     struct use;
     std::shared_ptr<use> use_;  // the watch is given up with the last of these

@@ -34,7 +34,8 @@ constexpr const char* operation = "add_watch";
 // A feed without reads: keeps what it is told until it is taken. Told on the strand; taken from any thread.
 class event_queue final : public node_feed_listener, public session_local {
 public:
-    event_queue(core& of, feed_ptr feed) : core_(of), feed_(std::move(feed)) {}
+    /// @param root of the view in whose paths it tells, see client::rooted().
+    event_queue(core& of, feed_ptr feed, view_root root) : core_(of), feed_(std::move(feed)), root_(root) {}
 
     struct found {
         std::optional<watched_event> event;
@@ -96,7 +97,7 @@ private:
         tell([&] {
             // Without the watch, what happens to be heard by the one-shot watches of others is no stream.
             if (is_refused_ || needs_look()) return;
-            watched_event told{static_cast<watched_change>(what), path};
+            watched_event told{static_cast<watched_change>(what), shown_path(root_, path)};
             bytes_ += size_of(told);
             unread_.push_back(std::move(told));
             constexpr std::size_t most = 256 * 1024;
@@ -113,7 +114,7 @@ private:
     bool needs_look() const { return !unread_.empty() && unread_.back().what == watched_change::look_again; }
     void look_again() {
         if (needs_look()) return;
-        unread_.push_back({watched_change::look_again, feed_->root});
+        unread_.push_back({watched_change::look_again, shown_path(root_, feed_->root)});
         bytes_ += size_of(unread_.back());
     }
     const one_shot_ptr& next_arrival() {
@@ -132,6 +133,7 @@ private:
 
     core& core_;
     const feed_ptr feed_;
+    const view_root root_;
     std::mutex mutex_;
     std::deque<watched_event> unread_;
     std::size_t bytes_ = 0;  // of these
@@ -146,9 +148,10 @@ static_assert(static_cast<int>(watched_change::removed) == static_cast<int>(node
 }  // namespace
 
 struct watch_stream::use {
-    use(core_ptr c, const session_record_ptr& pinned, std::string path, watch_mode mode)
-        : core(std::move(c)), heard(std::make_shared<event_queue>(*core, feed)) {
-        feed->root = std::move(path);
+    use(core_ptr c, view_root root, const session_record_ptr& pinned, std::string path, watch_mode mode)
+        : core(std::move(c)), heard(std::make_shared<event_queue>(*core, feed, root)) {
+        if (root) shown = std::make_unique<const std::string>(path);
+        feed->root = whole_path(root, std::move(path));
         feed->listener = heard;
         feed->wants_one_watch = feed->is_stream = true;
         feed->wants_recursive = mode == watch_mode::recursive;
@@ -165,17 +168,19 @@ struct watch_stream::use {
 
     static void check(const std::shared_ptr<use>& self) {
         if (!self) throw error(errc::invalid_argument, operation, {}, "this stream was moved from");
-        if (self->core->forked()) throw error(errc::forked, operation, self->feed->root);
+        if (self->core->forked()) throw error(errc::forked, operation, self->path());
     }
+    const std::string& path() const noexcept { return shown ? *shown : feed->root; }
     asio::awaitable<void> until(one_shot_ptr arrival) const {
         const wait_end over = co_await wait_for(core, std::move(arrival));
-        if (over.code) throw error(over.code, operation, feed->root);
+        if (over.code) throw error(over.code, operation, path());
     }
     static asio::awaitable<void> begun(std::shared_ptr<use> self);
     static asio::awaitable<watched_event> next(std::shared_ptr<use> self);
     static asio::awaitable<void> close(std::shared_ptr<use> self);
 
     const core_ptr core;
+    std::unique_ptr<const std::string> shown;  // the path in a view; null: the client itself
     const feed_ptr feed = std::make_shared<feed_state>();
     const std::shared_ptr<event_queue> heard;
 };
@@ -183,7 +188,7 @@ struct watch_stream::use {
 asio::awaitable<void> watch_stream::use::begun(std::shared_ptr<use> self) {
     event_queue::found f;
     while (!self->heard->has_begun(f)) {
-        if (f.failed) refuse(f.failed, self->feed->root);
+        if (f.failed) refuse(f.failed, self->path());
         co_await self->until(f.arrival);
     }
 }
@@ -194,9 +199,9 @@ asio::awaitable<watched_event> watch_stream::use::next(std::shared_ptr<use> self
         event_queue::found f = self->heard->take();
         if (f.event) co_return std::move(*f.event);
         if (f.failed == zk_errc::unimplemented)
-            throw error(f.failed, operation, self->feed->root,
+            throw error(f.failed, operation, self->path(),
                         "a server has refused it, or connections have ended when it was asked for");
-        if (f.failed) refuse(f.failed, self->feed->root);
+        if (f.failed) refuse(f.failed, self->path());
         co_await self->until(std::move(f.arrival));
     }
 }
@@ -214,7 +219,7 @@ asio::awaitable<void> watch_stream::use::close(std::shared_ptr<use> self) {
         command fence(exists_request{"/"});
         reply r;
         co_await perform(of, fence, r);
-        if (r.code == condition::cancelled) throw error(r.code, operation, self->feed->root);
+        if (r.code == condition::cancelled) throw error(r.code, operation, self->path());
     }
 }
 
@@ -228,7 +233,7 @@ asio::awaitable<watch_stream> operations::impl::add_watch(operations on, std::st
     const bool is_over = on.session_ && on.session_->over;
     if (!on.patient_ && !is_over) co_await until_connected(on.core_, operation, path);  // says why there is none
     watch_stream made = access::make<watch_stream>(
-        std::make_shared<watch_stream::use>(on.core_, on.session_, path, mode));
+        std::make_shared<watch_stream::use>(on.core_, on.root_, on.session_, path, mode));
     const auto begin = [&made] { return watch_stream::use::begun(made.use_); };
     const bool has_begun = co_await run_with_deadline(end, begin);
     if (!has_begun) refuse(errc::not_connected, path);
@@ -240,7 +245,7 @@ asio::awaitable<void> watch_stream::close() const { return use::close(use_); }
 
 const std::string& watch_stream::path() const noexcept {
     static const std::string none;
-    return use_ ? use_->feed->root : none;
+    return use_ ? use_->path() : none;
 }
 
 }  // namespace zkasio

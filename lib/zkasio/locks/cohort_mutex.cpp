@@ -156,11 +156,11 @@ cohort_mutex_options& cohort_mutex_options::linger(any_duration most) {
 }
 
 cohort_mutex::cohort_mutex(client zk, std::string path, cohort_mutex_options options)
-    : lockable(std::move(zk), std::move(path)) {
-    check_directory("cohort_mutex", on(), this->path());
-    queue_names names(options.names(), options.names().mutex_marker(), {}, this->path());
-    auto lock = std::make_shared<const lock_spec>(this->path(), std::move(names), options.data(), options.acl(),
-                                                  options.names().directory_stays());
+    : lockable("cohort_mutex", std::move(zk), std::move(path)) {
+    std::string directory = this->directory();
+    queue_names names(options.names(), options.names().mutex_marker(), {}, directory);
+    auto lock = std::make_shared<const lock_spec>(std::move(directory), std::move(names), options.data(),
+                                                  options.acl(), options.names().directory_stays());
     tenure_limits limits;
     limits.turns = options.turns();
     limits.tenure = options.tenure();
@@ -183,7 +183,7 @@ asio::awaitable<lock_guard> cohort_mutex::wait_for_lock(acquire_options how) con
 }
 
 asio::awaitable<std::vector<contender_info>> cohort_mutex::contenders() const {
-    return lock_detail::contenders(on(), spec_ ? spec_->lock : nullptr);
+    return lock_detail::contenders(view(), path(), spec_ ? spec_->lock : nullptr);
 }
 
 }  // namespace zkasio

@@ -171,6 +171,7 @@ asio::awaitable<std::shared_ptr<lock_claim>> lock_owner::take(std::shared_ptr<st
                                                               acquire_function acquire) {
     if (!self) throw error(errc::invalid_argument, "acquire", path, "this lock_owner was moved from");
     const auto done = std::make_shared<const one_shot_event>(toolbox(zk).make_one_shot_event());
+    if (zk.is_rooted()) key += '\0' + toolbox(zk).whole_path("/");  // views name different nodes alike
     std::shared_ptr<const one_shot_event> first;
     for (;;) {
         std::shared_ptr<lock_claim> joined;

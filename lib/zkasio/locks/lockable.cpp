@@ -1,10 +1,17 @@
 #include <zkasio/locks/lockable.hpp>
 
 #include <zkasio/coroutines/timeout.hpp>
+#include <zkasio/detail/base/view_root.hpp>
+#include <zkasio/detail/handles/access.hpp>
+#include <zkasio/locks/detail/in_view.hpp>
+#include <zkasio/locks/detail/lock_spec.hpp>
 #include <zkasio/recipe/events.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
 namespace zkasio {
+
+using namespace lock_detail;
+using detail::access;
 
 namespace {
 
@@ -73,9 +80,24 @@ asio::awaitable<std::optional<lock_guard>> acquire_within(client zk, std::string
 
 lockable::~lockable() = default;
 
+lockable::lockable(std::string_view recipe, client zk, std::string path)
+    : zk_(std::move(zk)), path_(std::move(path)), root_(access::root_of(zk_)) {
+    if (!recipe.empty()) check_directory(recipe, zk_, path_);
+    if (root_) zk_ = zk_.unrooted();
+}
+
+std::string lockable::directory() const { return detail::whole_path(root_, path_); }
+client lockable::view() const { return root_ ? access::in_view(zk_, root_) : zk_; }
+
+// attempts(), as a caller in the view sees them.
+lock_attempt lockable::attempts_in_view(acquire_options how) const {
+    if (!root_) return attempts(std::move(how));
+    return in_view(view(), attempts(for_client(view(), std::move(how))));
+}
+
 lock_attempt lockable::attempts_over_sessions(acquire_options how) const {
     const bool survives = how.survives_expiry();
-    lock_attempt attempt = attempts(std::move(how));
+    lock_attempt attempt = attempts_in_view(std::move(how));
     if (!survives) return attempt;
     return [zk = zk_, path = path_, attempt = std::move(attempt)](if_contended when_contended) {
         return survive_expiry(zk, path, attempt, when_contended);
@@ -87,7 +109,8 @@ asio::awaitable<lock_guard> lockable::wait_for_lock(acquire_options how) const {
 }
 
 asio::awaitable<lock_guard> lockable::acquire(acquire_options how) const {
-    if (!how.survives_expiry()) return wait_for_lock(std::move(how));
+    if (!how.survives_expiry() && !root_) return wait_for_lock(std::move(how));
+    if (!how.survives_expiry()) return in_view(view(), wait_for_lock(for_client(view(), std::move(how))));
     return require_guard(attempts_over_sessions(std::move(how))(if_contended::wait));
 }
 
@@ -127,13 +150,13 @@ asio::awaitable<std::optional<lock_guard>> lockable::try_acquire_for(any_duratio
     std::optional<boot_clock::time_point> end;
     if (time >= time.zero()) end = boot_clock::after(time);
     return acquire_within(zk_, "try_acquire_for", path_, end,
-                          attempts_over_sessions(how), how.survives_expiry() ? attempts(how) : nullptr);
+                          attempts_over_sessions(how), how.survives_expiry() ? attempts_in_view(how) : nullptr);
 }
 
 asio::awaitable<std::optional<lock_guard>> lockable::try_acquire_until(boot_clock::time_point limit,
                                                                        acquire_options how) const {
     return acquire_within(zk_, "try_acquire_until", path_, limit,
-                          attempts_over_sessions(how), how.survives_expiry() ? attempts(how) : nullptr);
+                          attempts_over_sessions(how), how.survives_expiry() ? attempts_in_view(how) : nullptr);
 }
 
 }  // namespace zkasio

@@ -16,6 +16,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace zkasio {
@@ -87,6 +88,11 @@ protected:
 
     /// @param zk the client of the lock.
     lockable(client zk, std::string path) : zk_(std::move(zk)), path_(std::move(path)) {}
+    /// For a kind of lock whose bookkeeping all views of a client share (client::rooted()). Its attempts run on() the
+    /// client itself, with whole paths such as that of directory(); callers are given guards, positions and errors with
+    /// the paths of their view.
+    /// @param recipe the kind's name, for messages: the path has to be that of a directory; "": it was checked before.
+    lockable(std::string_view recipe, client zk, std::string path);
     lockable(const lockable&) = default;
     lockable(lockable&&) noexcept = default;
     lockable& operator=(const lockable&) = default;
@@ -103,15 +109,21 @@ protected:
     virtual asio::awaitable<lock_guard> wait_for_lock(acquire_options how) const;
 
     const client& on() const noexcept { return zk_; }
+    /// path() as on() has it.
+    std::string directory() const;
+    /// The client, or the view of it, that the lock was made with.
+    client view() const;
     void set_path(std::string path) { path_ = std::move(path); }
 
 private:
     friend class multi_mutex;  // asks its members for their client
     asio::awaitable<lock_guard> acquire_for_body(const with_lock_options& how) const;
     lock_attempt attempts_over_sessions(acquire_options how) const;
+    lock_attempt attempts_in_view(acquire_options how) const;
 
     client zk_;
     std::string path_;
+    detail::held_root root_;  // of view(), where attempts run on the client itself
 };
 
 }  // namespace zkasio

@@ -8,10 +8,10 @@ namespace zkasio {
 
 using namespace lock_detail;
 
-mutex::mutex(client zk, std::string path, mutex_options options) : lockable(std::move(zk), std::move(path)) {
-    check_directory("mutex", on(), this->path());
-    queue_names names(options.names(), options.names().mutex_marker(), {}, this->path());
-    spec_ = std::make_shared<const lock_spec>(this->path(), std::move(names), options.data(), options.acl(),
+mutex::mutex(client zk, std::string path, mutex_options options) : lockable("mutex", std::move(zk), std::move(path)) {
+    std::string directory = this->directory();
+    queue_names names(options.names(), options.names().mutex_marker(), {}, directory);
+    spec_ = std::make_shared<const lock_spec>(std::move(directory), std::move(names), options.data(), options.acl(),
                                               options.names().directory_stays());
 }
 
@@ -25,6 +25,8 @@ asio::awaitable<lock_guard> mutex::wait_for_lock(acquire_options how) const {
     return contend<lock_guard>(on(), acquire_request(spec_, lock_kind::exclusive), std::move(how));
 }
 
-asio::awaitable<std::vector<contender_info>> mutex::contenders() const { return lock_detail::contenders(on(), spec_); }
+asio::awaitable<std::vector<contender_info>> mutex::contenders() const {
+    return lock_detail::contenders(view(), path(), spec_);
+}
 
 }  // namespace zkasio

@@ -3,6 +3,7 @@
 #include <zkasio/locks/detail/acquire.hpp>
 #include <zkasio/locks/detail/contenders.hpp>
 #include <zkasio/locks/detail/guards_in_the_way.hpp>
+#include <zkasio/locks/detail/in_view.hpp>
 #include <zkasio/locks/detail/lock_reports.hpp>
 #include <zkasio/locks/detail/lock_spec.hpp>
 #include <zkasio/locks/detail/nodes_claim.hpp>
@@ -354,12 +355,21 @@ asio::awaitable<std::vector<lock_guard>> acquire_guards(client zk, std::string p
 
 }  // namespace
 
+permit_request::permit_request(client zk, std::string path, permits max, semaphore_options options, int n)
+    : lockable({}, std::move(zk), std::move(path)), max_(std::move(max)), options_(std::move(options)), n_(n) {
+    if (!max_.path_.empty()) max_.path_ = toolbox(view()).whole_path(std::move(max_.path_));
+}
+
 lock_attempt permit_request::attempts(acquire_options how) const {
-    return [zk = on(), path = path(), max = max_, options = options_, n = n_, how = std::move(how)](
+    return [zk = on(), path = directory(), max = max_, options = options_, n = n_, how = std::move(how)](
                if_contended when_contended) {
         return reported(errors_as_acquire(acquire_guard(zk, path, max, options, n, when_contended, how), path), zk,
                         path);
     };
+}
+
+asio::awaitable<std::vector<lock_guard>> permit_request::acquire_each() const {
+    return in_view(view(), acquire_guards(on(), directory(), max_, options_, n_));
 }
 
 semaphore::semaphore(client zk, std::string path, permits max, semaphore_options options)
@@ -370,7 +380,7 @@ semaphore::semaphore(client zk, std::string path, permits max, semaphore_options
 }
 
 asio::awaitable<std::vector<lock_guard>> semaphore::acquire_each(int n) const {
-    return acquire_guards(zk_, path_, max_, options_, n);
+    return request(n).acquire_each();
 }
 
 namespace {

@@ -33,6 +33,7 @@ public:
     const std::string& path() const noexcept { return path_; }  ///< empty: fixed
 
 private:
+    friend class permit_request;
     permits(int number, std::string path) : number_(number), path_(std::move(path)) {}
     int number_;
     std::string path_;
@@ -58,8 +59,8 @@ protected:
 
 private:
     friend class semaphore;
-    permit_request(client zk, std::string path, permits max, semaphore_options options, int n)
-        : lockable(std::move(zk), std::move(path)), max_(std::move(max)), options_(std::move(options)), n_(n) {}
+    permit_request(client zk, std::string path, permits max, semaphore_options options, int n);
+    asio::awaitable<std::vector<lock_guard>> acquire_each() const;
 
     permits max_;
     semaphore_options options_;

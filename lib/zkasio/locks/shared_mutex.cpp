@@ -2,6 +2,7 @@
 
 #include <zkasio/locks/detail/acquire.hpp>
 #include <zkasio/locks/detail/contenders.hpp>
+#include <zkasio/locks/detail/in_view.hpp>
 #include <zkasio/locks/detail/lock_spec.hpp>
 #include <zkasio/locks/detail/queue_claim.hpp>
 
@@ -21,13 +22,12 @@ asio::awaitable<lock_guard> shared_mutex_side::wait_for_lock(acquire_options how
 
 shared_mutex::shared_mutex(client zk, std::string path, shared_mutex_options options)
     : shared_mutex_side(std::move(zk), std::move(path), lock_kind::exclusive) {
-    const std::string& directory = this->path();
-    check_directory("shared_mutex", on(), directory);
+    std::string directory = this->directory();
     const name_scheme& scheme = options.names();
     if (scheme.read_marker().empty())
-        throw error(errc::invalid_argument, "shared_mutex", directory, "this name_scheme has no marker for readers");
+        throw error(errc::invalid_argument, "shared_mutex", this->path(), "this name_scheme has no marker for readers");
     queue_names names(scheme, scheme.write_marker(), scheme.read_marker(), directory);
-    spec_ = std::make_shared<const lock_spec>(directory, std::move(names), options.data(), options.acl(),
+    spec_ = std::make_shared<const lock_spec>(std::move(directory), std::move(names), options.data(), options.acl(),
                                               scheme.directory_stays());
 }
 
@@ -40,14 +40,15 @@ shared_mutex_side shared_mutex::as(lock_kind kind) const {
 namespace {
 
 asio::awaitable<lock_guard> downgraded(client zk, lock_spec_ptr spec, std::string path, lock_guard writing) {
-    const auto claim = std::dynamic_pointer_cast<queue_claim>(writing.claim());
+    const auto claim = std::dynamic_pointer_cast<queue_claim>(claim_of_client(writing.claim()));
     const bool writes = claim && claim->asked().kind == lock_kind::exclusive &&
                         claim->on().get_executor() == zk.get_executor();
     // With kazoo's names, a mutex may have the same directory; the names of a mutex have no marker for readers.
     if (!writes || claim->asked().spec->key != spec->key)
         throw error(errc::invalid_argument, "downgrade", path,
                     "not a writer's guard of this lock and this client, or one of a lock_owner");
-    if (!writing.held()) throw error(errc::lock_lost, "downgrade", writing.path(), why_not_held(writing.reason()));
+    if (!writing.held())
+        throw error(errc::lock_lost, "downgrade", claim->paths().front(), why_not_held(writing.reason()));
     const lock_spec& asked = *claim->asked().spec;
     if (asked.has_own_data) spec = with_data(spec, asked.data);
     std::shared_ptr<lock_claim> reading = co_await claim->downgrade(spec);
@@ -57,11 +58,11 @@ asio::awaitable<lock_guard> downgraded(client zk, lock_spec_ptr spec, std::strin
 }  // namespace
 
 asio::awaitable<lock_guard> shared_mutex::downgrade(lock_guard writing) const {
-    return downgraded(on(), spec_, path(), std::move(writing));
+    return in_view(view(), downgraded(on(), spec_, directory(), std::move(writing)));
 }
 
 asio::awaitable<std::vector<contender_info>> shared_mutex::contenders() const {
-    return lock_detail::contenders(on(), spec_);
+    return lock_detail::contenders(view(), path(), spec_);
 }
 
 }  // namespace zkasio

@@ -42,7 +42,7 @@ protected:
 private:
     friend class shared_mutex;
     shared_mutex_side(client zk, std::string path, lock_kind kind)
-        : lockable(std::move(zk), std::move(path)), kind_(kind) {}
+        : lockable("shared_mutex", std::move(zk), std::move(path)), kind_(kind) {}
 
     std::shared_ptr<const lock_detail::lock_spec> spec_;
     lock_kind kind_;

@@ -19,8 +19,7 @@ slots_options& slots_options::quiet(any_duration d) {
 }
 
 slots::slots(client zk, std::string path, std::uint32_t n, slots_options options)
-    : lockable(std::move(zk), std::move(path)), n_(n), options_(std::move(options)) {
-    check_directory("slots", on(), this->path());
+    : lockable("slots", std::move(zk), std::move(path)), n_(n), options_(std::move(options)) {
     if (n < 1 || n > most)
         throw error(errc::invalid_argument, "slots", this->path(),
                     "there are 1 to " + std::to_string(most) + " numbers, not " + std::to_string(n));
@@ -28,7 +27,7 @@ slots::slots(client zk, std::string path, std::uint32_t n, slots_options options
 
 lock_attempt slots::attempts(acquire_options how) const {
     slot_spec spec;
-    spec.path = path();
+    spec.path = directory();
     spec.n = n_;
     spec.data = options_.data();
     spec.entries = options_.acl();

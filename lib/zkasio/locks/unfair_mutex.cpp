@@ -36,13 +36,11 @@ asio::awaitable<std::optional<contender_info>> holder_of(client zk, std::string 
 }  // namespace
 
 unfair_mutex::unfair_mutex(client zk, std::string path, unfair_mutex_options options)
-    : lockable(std::move(zk), std::move(path)), options_(std::move(options)) {
-    check_directory("unfair_mutex", on(), this->path());
-}
+    : lockable("unfair_mutex", std::move(zk), std::move(path)), options_(std::move(options)) {}
 
 lock_attempt unfair_mutex::attempts(acquire_options how) const {
     slot_spec spec;
-    spec.path = path();
+    spec.path = directory();
     spec.is_node = true;
     spec.n = 1;
     spec.data = options_.data();
@@ -54,7 +52,7 @@ lock_attempt unfair_mutex::attempts(acquire_options how) const {
 }
 
 asio::awaitable<std::optional<contender_info>> unfair_mutex::holder() const {
-    return errors_as("holder", path(), holder_of(on(), path()));
+    return errors_as("holder", path(), holder_of(view(), path()));
 }
 
 }  // namespace zkasio

@@ -85,7 +85,8 @@ local_turn::local_turn(const session& on, const std::string& path, std::optional
     : on_(on), state_(std::make_shared<state>(on, at_most)) {
     asio::dispatch(on_.get_executor(), [on, path, s = state_] {
         const auto make = [&] { return std::make_shared<line>(on); };
-        std::static_pointer_cast<line>(toolbox(on).local("writers of " + path, make))->enter(s);
+        const std::string key = "writers of " + toolbox(on).whole_path(path);
+        std::static_pointer_cast<line>(toolbox(on.unrooted()).local(key, make))->enter(s);
     });
 }
 

@@ -5,6 +5,7 @@
 #include <zkasio/export.hpp>
 #include <zkasio/node_feed_listener.hpp>
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -47,10 +48,13 @@ public:
 
 private:
     friend struct detail::access;
-    node_feed(std::shared_ptr<detail::core> core, std::shared_ptr<detail::feed_state> state);
+    node_feed(std::shared_ptr<detail::core> core, std::shared_ptr<detail::feed_state> state, const std::string* root,
+              std::shared_ptr<node_feed_listener> of_view);
 
     std::shared_ptr<detail::core> core_;
     std::shared_ptr<detail::feed_state> state_;
+    const std::string* root_ = nullptr;                       // see client::rooted()
+    std::shared_ptr<node_feed_listener> of_view_;  // stands between a view's listener and the client
 };
 
 }  // namespace zkasio

@@ -11,9 +11,13 @@ namespace zkasio {
 
 using namespace detail;
 
-pending::pending(core_ptr core, std::shared_ptr<detail::kept_reply> kept_reply, std::string_view operation,
-                 std::string path)
-    : core_(std::move(core)), kept_(std::move(kept_reply)), operation_(operation), path_(std::move(path)) {}
+pending::pending(core_ptr core, std::shared_ptr<detail::kept_reply> kept_reply, view_root root,
+                 std::string_view operation, std::string path)
+    : core_(std::move(core)),
+      kept_(std::move(kept_reply)),
+      root_(root),
+      operation_(operation),
+      path_(std::move(path)) {}
 
 // The coroutine may be awaited when the object is gone: so it has a copy of the object.
 asio::awaitable<void> pending::until_answered(pending self) {
@@ -85,13 +89,16 @@ asio::awaitable<Result> pending_result<Result>::result() const {
 
 template <class Result>
 Result pending_result<Result>::get() const {
-    return taken_from<Result>(good());  // a copy: another handle may read the same answer
+    Result result = taken_from<Result>(good());  // a copy: another handle may read the same answer
+    if constexpr (std::is_same_v<Result, created>)
+        if (root_) result.path = shown_path(root_, std::move(result.path));
+    return result;
 }
 
 template <>
 void pending_removal::get() const {
     const reply& r = answer();
-    throw_if_failed(r, operation_, r.path.empty() ? path_ : r.path);
+    if (r.code) throw_if_failed(r, operation_, r.path.empty() ? path_ : shown_path(root_, r.path));
 }
 
 template <class Result>
@@ -109,9 +116,9 @@ template class pending_result<void>;
 
 template <class Result>
 pending_watched<Result>::pending_watched(core_ptr core, std::shared_ptr<detail::kept_reply> kept_reply,
-                                         std::shared_ptr<watch_state> watch, std::string_view operation,
-                                         std::string path)
-    : pending(std::move(core), std::move(kept_reply), operation, std::move(path)), watch_(std::move(watch)) {}
+                                         const std::string* root, std::shared_ptr<watch_state> watch,
+                                         std::string_view operation, std::string path)
+    : pending(std::move(core), std::move(kept_reply), root, operation, std::move(path)), watch_(std::move(watch)) {}
 
 template <class Result>
 pending_watched<Result>::~pending_watched() {
@@ -125,7 +132,7 @@ template <class Result>
 watched<Result> pending_watched<Result>::get() {
     reply& answer = good();
     if (!watch_) throw error(errc::invalid_argument, operation_, path_, "its answer was taken already");
-    watch changes = access::make<watch>(core_, std::exchange(watch_, nullptr));
+    watch changes = access::make<watch>(core_, std::exchange(watch_, nullptr), root_);
     return watched<Result>{taken_from<Result>(std::move(answer)), std::move(changes)};
 }
 

@@ -45,12 +45,13 @@ public:
 protected:
     friend struct detail::access;
     pending(std::shared_ptr<detail::core> core, std::shared_ptr<detail::kept_reply> kept_reply,
-            std::string_view operation, std::string path);
+            const std::string* root, std::string_view operation, std::string path);
     detail::reply& answer() const;
     detail::reply& good() const;
 
     std::shared_ptr<detail::core> core_;
     std::shared_ptr<detail::kept_reply> kept_;
+    const std::string* root_;          // see client::rooted()
     std::string_view operation_;  // a literal
     std::string path_;
 
@@ -99,7 +100,8 @@ public:
 private:
     friend struct detail::access;
     pending_watched(std::shared_ptr<detail::core> core, std::shared_ptr<detail::kept_reply> kept_reply,
-                    std::shared_ptr<detail::watch_state> watch, std::string_view operation, std::string path);
+                    const std::string* root, std::shared_ptr<detail::watch_state> watch, std::string_view operation,
+                    std::string path);
 
     std::shared_ptr<detail::watch_state> watch_;
 };

@@ -44,8 +44,15 @@ void report_commit(const operations& on, commit_report r, const std::string& pat
 
 namespace {
 
-void warn(const detail::core_ptr& core, std::string text, std::vector<log_field> fields) {
+// A log is the client's: a line about nodes of a view says where the view is.
+void warn(const detail::core_ptr& core, detail::view_root root, std::string text, std::vector<log_field> fields) {
     if (!core) return;
+    if (root) {
+        text += " (below " + *root + ")";
+        for (log_field& f : fields)
+            if (f.key == "path") f.value = detail::whole_path(root, std::move(f.value));
+        fields.push_back({"root", *root});
+    }
     detail::on_strand(core,
                       [core, text = std::move(text), fields = std::move(fields)] { core->log().warn(text, fields); });
 }
@@ -53,10 +60,10 @@ void warn(const detail::core_ptr& core, std::string text, std::vector<log_field>
 }  // namespace
 
 void log_warning(const client& zk, std::string text, std::vector<log_field> fields) {
-    warn(detail::access::core_of(zk), std::move(text), std::move(fields));
+    warn(detail::access::core_of(zk), detail::access::root_of(zk), std::move(text), std::move(fields));
 }
 void log_warning(const session& on, std::string text, std::vector<log_field> fields) {
-    warn(detail::access::core_of(on), std::move(text), std::move(fields));
+    warn(detail::access::core_of(on), detail::access::root_of(on), std::move(text), std::move(fields));
 }
 
 }  // namespace zkasio

@@ -123,6 +123,12 @@ public:
     asio::awaitable<std::vector<step_result>> multi_behind(std::vector<std::string> checked, transaction steps,
                                                            std::string operation) const;
 
+    /// A path of a view, client::rooted(), as the client itself has it, and the other way round. For what all views
+    /// share: client::unrooted() and session::unrooted(), with whole paths. Without a view, `path` itself; so does
+    /// shown_path() return a path that is not below the view's root.
+    std::string whole_path(std::string path) const;
+    std::string shown_path(std::string path) const;
+
     /// The ACL of a node that is created with `given`: with client_options::default_acl() in place of default_acl().
     acl completed(acl given) const;
 
@@ -186,8 +192,9 @@ public:
 
     // -------------------------------------------------------------------------------- on the strand, in the background
 
-    /// The object of this session with the name `key`. If there is none, `make` makes it, which may call local() with
-    /// other keys. On the strand only. Throws errc::invalid_argument for a toolbox of a client.
+    /// The object of this session, and of this view (client::rooted()), with the name `key`. If there is none, `make`
+    /// makes it, which may call local() with other keys. On the strand only. Throws errc::invalid_argument for a
+    /// toolbox of a client.
     std::shared_ptr<session_local> local(const std::string& key,
                                          const std::function<std::shared_ptr<session_local>()>& make) const;
 
@@ -212,6 +219,8 @@ public:
 
 private:
     using impl = operations::impl;
+
+    toolbox unrooted() const;
 
     operations on_;
 };

@@ -1,5 +1,6 @@
 #include <zkasio/transact/transact.hpp>
 
+#include <zkasio/detail/handles/access.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/locks/mutex.hpp>
 #include <zkasio/path.hpp>
@@ -222,6 +223,8 @@ public:
     asio::awaitable<void> run() {
         if (how_.under() && !claim_)
             throw error(errc::lock_released, "transact", {}, "the guard of under() was destroyed");
+        if (claim_ && !is_of_this_view(claim_->on()))
+            throw error(errc::invalid_argument, "transact", {}, "the guard of under() is of another view");
         refuse_own_turn();
         for (;;) {
             session on;
@@ -238,6 +241,11 @@ public:
     }
 
 private:
+    bool is_of_this_view(const session& on) const {
+        const std::string *root = detail::access::root_of(on), *mine = detail::access::root_of(zk_);
+        return root == mine || (root && mine && *root == *mine);  // the guard may be another client's
+    }
+
     asio::awaitable<run_end> run_in(session on) {
         std::optional<receipts> with;
         if (!how_.receipts().empty()) with.emplace(on, how_.receipts());
@@ -381,7 +389,11 @@ private:
             case unit_record::refusal::conflict: return run_end::kind::conflict;
             case unit_record::refusal::of_a_write: break;
         }
-        return run_end::kind::failed;
+        // Not even the root of the view is there: so nothing is.
+        const bool no_root = detail::access::root_of(u.on) && e.code() == zk_errc::no_node &&
+                             parent_path(e.path()) == "/" && u.record.has_read(e.path());
+        if (no_root && !u.record.saw_nothing()) return run_end::kind::conflict;
+        return no_root && !u.record.has_writes() ? run_end::kind::done : run_end::kind::failed;
     }
 
     // The servers have refused a write, as impossible in the state that they have.

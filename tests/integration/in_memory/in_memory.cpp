@@ -32,6 +32,18 @@ std::uint64_t seed() {
     return given ? std::strtoull(given, nullptr, 10) : 1;
 }
 
+// ZKASIO_TEST_VIEW=/some/path: each client is a view of one, client::rooted(), and the tests see what it sees.
+std::string view() {
+    const char* const given = std::getenv("ZKASIO_TEST_VIEW");
+    return given ? given : "";
+}
+
+// A path on the servers, as such a view has it; "" where it has none.
+std::string shown(const std::string& path) {
+    if (!path.starts_with(view())) return {};
+    return path.size() == view().size() ? "/" : path.substr(view().size());
+}
+
 // The ensemble of all event loops, one after another: its nodes stay, as those of a server do. A loop that did not run
 // dry takes the ensemble along.
 std::unique_ptr<fake_ensemble> kept;
@@ -49,6 +61,7 @@ public:
         // As the servers that tests start.
         kept->session_timeouts(1s, 60s);
         kept->check_containers_every(1s);
+        if (!view().empty()) kept->create(view());
     }
     ~loop_in_memory() override {
         if (!dry_) kept.reset();
@@ -163,7 +176,7 @@ public:
             network->second->add(made);
         else if (address.find(shared_servers()) == address.npos)
             ensemble().hold_down(made);  // nobody is there
-        return made;
+        return made.rooted(view());
     }
 
     std::unique_ptr<faulty_network> make_network(const std::string&) override {
@@ -175,7 +188,11 @@ public:
         ensemble().expire(victim);
     }
 
-    std::vector<std::string> watched_paths() override { return ensemble().watched_paths(); }
+    std::vector<std::string> watched_paths() override {
+        std::vector<std::string> all = ensemble().watched_paths();
+        for (std::string& path : all) path = shown(path);
+        return all;
+    }
 
     std::vector<std::string> kept_by_servers() override {
         std::vector<std::string> all;
@@ -183,8 +200,9 @@ public:
         if (kept->connections() > 0) all.push_back(std::to_string(kept->connections()) + " connections");
         if (kept->sessions() > 0) all.push_back(std::to_string(kept->sessions()) + " sessions");
         for (const std::string& path : kept->paths())
-            if (const auto node = kept->stat(path); node && node->ephemeral_owner != 0) all.push_back("node " + path);
-        for (const std::string& path : kept->watched_paths()) all.push_back("watch of " + path);
+            if (const auto node = kept->stat(path); node && node->ephemeral_owner != 0)
+                all.push_back("node " + shown(path));
+        for (const std::string& path : kept->watched_paths()) all.push_back("watch of " + shown(path));
         return all;
     }
 

@@ -129,6 +129,11 @@ void core::add_hold(const hold_ptr& h) {
     holds_.add(h);
 }
 
+view_root core::keep_root(std::string path) {
+    const std::lock_guard lock(roots_mutex_);
+    return &*roots_.insert(std::move(path)).first;
+}
+
 bool core::creates_chroot() const noexcept {
     return options_.chroot_to_create() && !link_.chroot().empty() && !options_.reads_only();
 }

@@ -3,6 +3,7 @@
 #include <zkasio/client_options.hpp>
 #include <zkasio/detail/base/fork_mark.hpp>
 #include <zkasio/detail/base/shutdown_service.hpp>
+#include <zkasio/detail/base/view_root.hpp>
 #include <zkasio/detail/client/background_tasks.hpp>
 #include <zkasio/detail/connection/link.hpp>
 #include <zkasio/detail/requests/background_work.hpp>
@@ -23,6 +24,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -56,6 +58,8 @@ public:
     std::string server_names() const { return link_.server_names(); }  ///< as they were given last
     client_stats stats() const { return telemetry_.counters.get(); }
     bool observed() const noexcept { return telemetry_.observed(); }
+    /// The root of a view, one object for all views of this root; stays as long as the core, which a handle keeps.
+    view_root keep_root(std::string path);
     close_result closed_how() const noexcept { return close_result_.load(); }
 
     // ------------------------------------------------------------------------------------- what it consists of
@@ -190,6 +194,8 @@ private:
     hold_keeper holds_;
     background_tasks background_;
     std::map<search_key, std::shared_ptr<node_search>> searches_;
+    std::mutex roots_mutex_;
+    std::set<std::string> roots_;  // guarded by roots_mutex_; its elements never move
 
     asio::steady_timer timer_;
     time_point timer_at_ = time_point::max();

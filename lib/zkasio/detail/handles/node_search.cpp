@@ -99,16 +99,16 @@ asio::awaitable<void> run(core_ptr c, session_record_ptr pinned, std::string dir
 
 }  // namespace
 
-asio::awaitable<nodes_by_id> find_nodes(core_ptr c, session_record_ptr pinned, std::string directory,
+asio::awaitable<nodes_by_id> find_nodes(core_ptr c, view_root root, session_record_ptr pinned, std::string directory,
                                         std::vector<std::string> ids) {
-    validate(children_request{directory, false}, c->chroot_length());
+    validate(children_request{directory, false}, c->chroot_length() + size_of_root(root));
     for (const std::string& id : ids)
         if (id.size() < 8)
             throw error(errc::invalid_argument, "find_protected", directory,
                         "a protection id of less than 8 characters: \"" + id + '"');
     const auto mine = std::make_shared<node_search::wanted>();
     mine->ids = std::move(ids);
-    on_strand(c, [c, pinned, directory, mine] {
+    on_strand(c, [c, pinned, directory = whole_path(root, directory), mine] {
         if (c->is_closing()) return c->waits().fire(mine->done, errc::client_closed);
         auto& search = c->searches()[core::search_key(pinned, directory)];
         const bool begin = !search;

@@ -28,7 +28,7 @@ struct node_search {
 
 /// A sync (a server that lags behind does not show a node yet) and a listing, repeated until both have succeeded, or
 /// the session is over. *Fails with* the code that the servers refuse the listing with, or that ends the session.
-asio::awaitable<nodes_by_id> find_nodes(core_ptr c, session_record_ptr pinned, std::string directory,
+asio::awaitable<nodes_by_id> find_nodes(core_ptr c, view_root root, session_record_ptr pinned, std::string directory,
                                         std::vector<std::string> ids);
 
 }  // namespace zkasio::detail

@@ -6,6 +6,7 @@
 #include <zkasio/detail/handles/node_search.hpp>
 #include <zkasio/detail/handles/operations_impl.hpp>
 #include <zkasio/detail/handles/results.hpp>
+#include <zkasio/detail/handles/view_paths.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/path.hpp>
 
@@ -67,6 +68,7 @@ asio::awaitable<created> operations::impl::create(operations on, std::string pat
     }
     if (r.hung_up_times > 0) co_await pause_after_hang_up(r);
     throw_if_failed(r, "create", path);
+    make_shown(on.root_, r);
     co_return take_created(std::move(r));
 }
 
@@ -87,6 +89,9 @@ asio::awaitable<void> operations::impl::create_with_parents(operations on, std::
 
 asio::awaitable<void> operations::impl::create_parents(operations on, std::string path, create_options options) {
     const bool containers = options.parents() == missing_parents::create_container;
+    // Those of a view may be above its root, which itself is the parent of a node whose name is a number alone.
+    const bool is_in_root = on.root_ && path == "/" && is_sequential(options.mode());
+    path = whole_path(on.root_, std::move(path)) + (is_in_root ? "/" : "");
     // From the deepest existing parent downwards: usually only the last parent is missing.
     std::vector<std::string> missing;
     for (std::string p(parent_path(path)); p.size() > 1; p = std::string(parent_path(p))) missing.push_back(p);
@@ -97,7 +102,7 @@ asio::awaitable<void> operations::impl::create_parents(operations on, std::strin
         const asio::cancellation_state state = co_await asio::this_coro::cancellation_state;
         const auto ends = asio::cancellation_type::terminal | asio::cancellation_type::partial;
         if ((state.cancelled() & ends) != asio::cancellation_type::none)
-            throw error(asio::error::operation_aborted, "create parent", missing[i], {}, begun);
+            throw error(asio::error::operation_aborted, "create parent", shown_path(on.root_, missing[i]), {}, begun);
         command c(create_request{
             missing[i], {}, options.acl(), containers ? create_mode::container : create_mode::persistent});
         c.begun = begun;
@@ -111,7 +116,8 @@ asio::awaitable<void> operations::impl::create_parents(operations on, std::strin
         // An unknown outcome does no harm here: the next step finds out.
         const bool unknown = r.sent && r.code != asio::error::operation_aborted && r.code == condition::retryable &&
                              r.hung_up_at == 0;
-        if (r.code != zk_errc::node_exists && !unknown) throw_if_failed(r, "create parent", missing[i]);
+        if (r.code && r.code != zk_errc::node_exists && !unknown)
+            throw_if_failed(r, "create parent", shown_path(on.root_, missing[i]));
         begun = begun || !r.code;
         if (i == 0) co_return;
         --i;
@@ -148,7 +154,7 @@ asio::awaitable<created> operations::impl::create_protected(operations on, std::
         reply connected;
         co_await wait_connected(on.core_, connected);
         throw_if_failed(connected, "create", path);
-        operations pinned(on.core_, on.core_->current_session_record());
+        operations pinned(on.core_, on.core_->current_session_record(), on.root_);
         co_return co_await create_protected(pinned, std::move(path), std::move(data), std::move(options));
     }
     options.protection(false);
@@ -239,7 +245,7 @@ asio::awaitable<node_stat> operations::impl::create_or_set(operations on, std::s
 asio::awaitable<std::multimap<std::string, std::string>> operations::impl::find_all_protected(
     operations on, std::string parent, std::vector<std::string> ids) {
     there(on.core_, "find_all_protected", parent);
-    co_return co_await find_nodes(on.core_, on.session_, std::move(parent), std::move(ids));
+    co_return co_await find_nodes(on.core_, on.root_, on.session_, std::move(parent), std::move(ids));
 }
 
 asio::awaitable<std::optional<node_stat>> operations::impl::certain_stat(operations on, std::string path) {
@@ -263,7 +269,7 @@ asio::awaitable<std::optional<created>> operations::impl::find_protected(operati
                                                                          std::string protection_id) {
     there(on.core_, "find_protected", parent);
     std::vector<std::string> ids(1, protection_id);
-    const nodes_by_id found = co_await find_nodes(on.core_, on.session_, parent, std::move(ids));
+    const nodes_by_id found = co_await find_nodes(on.core_, on.root_, on.session_, parent, std::move(ids));
     std::vector<std::string> paths;
     for (const auto& [id, name] : found) paths.push_back(join_path(parent, name));
     std::sort(paths.begin(), paths.end());

@@ -18,13 +18,16 @@ namespace zkasio {
 /// operations of several requests.
 struct operations::impl {
     /// Binds the command to the session that `on` is bound to, and puts the client's ACL where default_acl() stands for
-    /// it. Throws for a request that makes no sense.
+    /// it, and the root of a view in front of the paths. Throws for a request that makes no sense.
     /// @param operation the name in messages; "": the request's name. @param checks see detail::validate().
     static void prepare(const operations& on, detail::command& c, std::string_view operation = {},
                         std::size_t checks = 0);
     static detail::command prepared(const operations& on, detail::request what);
-    /// As prepare(), for a request that is known to be valid.
+    /// As prepare(), for a request that is known to be valid, and has whole paths.
     static void bind(const operations& on, detail::command& c);
+
+    /// As throw_if_failed(), under the name and with the path of reply::asked.
+    static void throw_failure(const operations& on, const detail::reply& r);
 
     /// Sends one request, and turns its reply into a result. A read is sent again if the connection was lost while the
     /// read was under way.
@@ -44,6 +47,8 @@ struct operations::impl {
     /// Sends one request whose reply is kept.
     static detail::kept_reply_ptr start(const operations& on, detail::command c,
                                         detail::request_table::repeat r = detail::request_table::repeat::never);
+
+    static asio::awaitable<std::vector<std::string>> ephemerals_of_view(operations on, std::string prefix);
 
     // watch_stream.cpp
     static asio::awaitable<watch_stream> add_watch(operations on, std::string path, watch_mode mode);

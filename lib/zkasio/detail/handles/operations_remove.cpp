@@ -2,6 +2,7 @@
 
 #include <zkasio/detail/handles/operations_impl.hpp>
 #include <zkasio/detail/handles/results.hpp>
+#include <zkasio/detail/handles/view_paths.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/path.hpp>
 
@@ -95,6 +96,7 @@ asio::awaitable<std::vector<std::string>> operations::impl::remove_together(oper
             multi_request m = take_last(paths);
             command c(m);
             bind(on, c);
+            make_whole(on.root_, *c.what);
             under_way.emplace_back(std::move(m), start(on, std::move(c)));
         }
         for (const auto& [asked, answer] : under_way) {
@@ -116,6 +118,7 @@ asio::awaitable<bool> operations::impl::remove_singly(operations on, std::vector
         for (; !paths.empty() && under_way.size() < window; paths.pop_back()) {
             command c(remove_request{paths.back(), any_version});
             bind(on, c);
+            make_whole(on.root_, *c.what);
             under_way.emplace_back(paths.back(), start(on, std::move(c), request_table::repeat::until_certain));
         }
         for (const auto& [path, asked] : under_way) {

@@ -40,12 +40,6 @@ void throw_if_failed(const reply& r, std::string_view operation, std::string_vie
     throw error(r.code, operation, path, hint, r.sent);
 }
 
-void throw_if_failed(const reply& r) {
-    if (!r.code) return;
-    if (!r.asked) return throw_if_failed(r, {}, {});
-    throw_if_failed(r, operation_name(*r.asked), path_of(*r.asked));
-}
-
 asio::awaitable<void> pause_after_hang_up(reply& r) {
     asio::steady_timer timer(co_await asio::this_coro::executor);
     timer.expires_after(connection_pacing::pause_of_request(r.hung_up_times, jitter()));

@@ -15,8 +15,6 @@ class core;
 
 /// Throws zkasio::error when the reply is an error: with the operation, the path, and advice where there is any.
 void throw_if_failed(const reply& r, std::string_view operation, std::string_view path);
-/// As above; operation and path are those of reply::asked.
-void throw_if_failed(const reply& r);
 
 /// Returns `c`. Throws errc::invalid_argument if `c` is null, as in an object that was moved from.
 const std::shared_ptr<core>& there(const std::shared_ptr<core>& c, std::string_view operation,

@@ -16,9 +16,9 @@ asio::awaitable<void> until_connected(core_ptr c, std::string operation, std::st
     throw_if_failed(r, operation, is_about_servers ? c->server_names() : path);
 }
 
-asio::awaitable<session> connected_session(core_ptr c, std::string operation, std::string path) {
+asio::awaitable<session> connected_session(core_ptr c, view_root root, std::string operation, std::string path) {
     co_await until_connected(c, std::move(operation), std::move(path));
-    co_return access::make<session>(c, c->current_session_record());
+    co_return access::make<session>(c, c->current_session_record(), root);
 }
 
 }  // namespace zkasio::detail

@@ -14,6 +14,6 @@ namespace zkasio::detail {
 asio::awaitable<void> until_connected(core_ptr c, std::string operation, std::string path);
 
 /// Like until_connected(), and returns the session.
-asio::awaitable<session> connected_session(core_ptr c, std::string operation, std::string path);
+asio::awaitable<session> connected_session(core_ptr c, view_root root, std::string operation, std::string path);
 
 }  // namespace zkasio::detail

@@ -83,9 +83,9 @@ asio::awaitable<std::vector<contender_info>> contenders(client zk, std::string d
     co_return all;
 }
 
-asio::awaitable<std::vector<contender_info>> contenders(client zk, lock_spec_ptr lock) {
+asio::awaitable<std::vector<contender_info>> contenders(client zk, std::string path, lock_spec_ptr lock) {
     if (!lock) throw error(errc::invalid_argument, "contenders", {}, "this lock was moved from");
-    co_return co_await errors_as("contenders", lock->directory, contenders(zk, lock->directory, lock->names));
+    co_return co_await errors_as("contenders", path, contenders(zk, path, lock->names));
 }
 
 }  // namespace zkasio::lock_detail

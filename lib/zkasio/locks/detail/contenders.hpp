@@ -30,6 +30,6 @@ asio::awaitable<directory_note> read_note(client zk, std::string directory);
 /// All contenders in `directory`, in the order of the queue.
 asio::awaitable<std::vector<contender_info>> contenders(client zk, std::string directory, queue_names names);
 /// @param lock null if its object was moved from: errc::invalid_argument.
-asio::awaitable<std::vector<contender_info>> contenders(client zk, lock_spec_ptr lock);
+asio::awaitable<std::vector<contender_info>> contenders(client zk, std::string path, lock_spec_ptr lock);
 
 }  // namespace zkasio::lock_detail

@@ -19,7 +19,7 @@ bool has_chroot(const client& zk) {
 
 void check_directory(std::string_view recipe, const client& zk, const std::string& path) {
     require_directory(recipe, path);
-    if (belongs_to_servers(path) && !has_chroot(zk))
+    if (belongs_to_servers(path) && !zk.is_rooted() && !has_chroot(zk))
         throw error(errc::invalid_path, recipe, path, "/zookeeper belongs to the server");
 }
 

@@ -33,8 +33,8 @@ node_step next_step(const std::optional<node_stat>& seen, const node_facts& fact
 
 asio::awaitable<std::shared_ptr<node_claim>> node_claim::get(session on, std::shared_ptr<node_board> wanted_by) {
     const auto make = []() -> std::shared_ptr<session_local> { return std::make_shared<node_claim>(); };
-    const auto claim =
-        std::static_pointer_cast<node_claim>(toolbox(on).local("persistent_node " + wanted_by->path(), make));
+    const std::string key = "persistent_node " + toolbox(on).whole_path(wanted_by->path());
+    const auto claim = std::static_pointer_cast<node_claim>(toolbox(on.unrooted()).local(key, make));
     for (;;) {
         const std::shared_ptr<node_board> holder = claim->holder_.lock();
         if (!holder || holder == wanted_by) break;

@@ -306,12 +306,13 @@ asio::awaitable<std::optional<error>> claimer::apply(commit_report r, transactio
 asio::awaitable<void> claimer::give_back_unknown(std::vector<read_item> batch) {
     co_await on_.sync(what_->claims);
     for (read_item& item : batch) {
-        const std::optional<node_stat> claim = co_await on_.exists(what_->claim(item.name));
-        if (!claim || claim->ephemeral_owner != on_.id()) continue;
+        const std::optional<node_data> claim = co_await if_exists(on_.get(what_->claim(item.name)));
+        // A view of this client, see client::rooted(), has a claimer of its own in this session.
+        if (!claim || claim->stat.ephemeral_owner != on_.id() || claim->data != id_) continue;
         if (item.is_counted) ++item.version;
         report_commit(on_, begin_commit(commit_kind::claim), what_->path, nullptr);  // was reported as a failure
         // The destructor of the claim gives the item back.
-        item_claim::make(on_, what_, receipts_, std::move(item), claim->czxid);
+        item_claim::make(on_, what_, receipts_, std::move(item), claim->stat.czxid);
     }
 }
 

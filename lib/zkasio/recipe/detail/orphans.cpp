@@ -32,7 +32,7 @@ using orphan_nodes = std::vector<orphan_node>;
 constexpr std::size_t most_orphans_at_once = 64;  // reads, and removals in one transaction
 
 bool is_orphan(core& c, const session& on, const std::string& path, const node_stat& seen) {
-    return seen.ephemeral_owner == on.id() && !c.requests().ephemerals().may_have_made(path);
+    return seen.ephemeral_owner == on.id() && !c.requests().ephemerals().may_have_made(toolbox(on).whole_path(path));
 }
 
 // Those that exist, may be read, and are what `is` says.
@@ -65,7 +65,9 @@ asio::awaitable<orphan_nodes> orphans_below(core_ptr core, session on, std::stri
     std::vector<std::string> paths;
     for (const std::string& name : names)
         if (is_one(name)) paths.push_back(join_path(directory, name));
-    std::erase_if(paths, [&](const std::string& path) { return core->requests().ephemerals().may_have_made(path); });
+    std::erase_if(paths, [tools = toolbox(on), &budget = core->requests().ephemerals()](const std::string& path) {
+        return budget.may_have_made(tools.whole_path(path));
+    });
     orphan_nodes all;
     for (std::size_t begin = 0; begin < paths.size(); begin += most_orphans_at_once) {
         const std::size_t end = std::min(paths.size(), begin + most_orphans_at_once);
@@ -215,18 +217,19 @@ void begin_to_remove_orphans(core_ptr core, session on, std::string key, std::st
 // A node at this path that was there before any attempt of this process to create one: see toolbox::orphan_at().
 asio::awaitable<std::optional<std::int64_t>> find_orphan(core_ptr core, session on, std::string path) {
     on = on.patient();
-    const auto look = [core, on, path]() -> std::optional<std::int64_t> {
+    const std::string key = toolbox(on).whole_path(path);
+    const auto look = [core, on, key]() -> std::optional<std::int64_t> {
         const auto& searched = core->sessions().current()->searched_for_orphans;
-        const auto it = searched.find(path);
+        const auto it = searched.find(key);
         return !on.over() && it != searched.end() ? std::optional(it->second) : std::nullopt;
     };
     std::optional<std::int64_t> known = co_await asked_on_strand(on, "exists", path, look);
     if (!known) {
         const std::optional<node_stat> there = co_await newest_stat(on, path);
-        const auto judge = [core, on, path, there]() -> std::int64_t {
+        const auto judge = [core, on, path, key, there]() -> std::int64_t {
             if (on.over()) return 0;
             const std::int64_t czxid = there && is_orphan(*core, on, path, *there) ? there->czxid : 0;
-            const auto [at, is_new] = core->sessions().current()->searched_for_orphans.emplace(path, czxid);
+            const auto [at, is_new] = core->sessions().current()->searched_for_orphans.emplace(key, czxid);
             orphan_nodes found;
             if (is_new && czxid != 0) found.push_back({path, czxid, there->version});
             if (!found.empty()) core->run_until_closed(warn_and_remove_orphans(core, on, std::move(found)));

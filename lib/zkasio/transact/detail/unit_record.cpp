@@ -116,6 +116,10 @@ bool unit_record::asserts_absence(const std::string& path, const node& n) const 
     return n.read && !*n.read && !is_condition_of_first_write(n) && !has_missing_ancestor(path);
 }
 
+bool unit_record::saw_nothing() const {
+    return std::none_of(nodes_.begin(), nodes_.end(), [](const auto& of) { return of.second.read && *of.second.read; });
+}
+
 std::vector<std::string> unit_record::read_paths() const {
     std::vector<std::string> paths;
     for (const auto& [path, n] : nodes_)

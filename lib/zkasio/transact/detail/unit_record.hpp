@@ -41,6 +41,8 @@ public:
     const seen_node& note_read(const std::string& path, seen_node found);
 
     bool has_read(const std::string& path) const;
+    /// Whether all nodes that were read are missing.
+    bool saw_nothing() const;
     /// Notes that a server knows no such node, also if the body has written the node before: the absence becomes a
     /// condition, and the write a contradiction unless it creates the node.
     void note_missing(const std::string& path);
