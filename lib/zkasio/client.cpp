@@ -117,23 +117,28 @@ asio::awaitable<void> create_chroot(core_ptr c) {
 // connection_timeout at most: then, and when the chroot cannot be created, this fails.
 asio::awaitable<void> ensure_chroot(core_ptr c, session_record_ptr of) {
     back_off pauses = access::make<back_off>(c);
-    std::optional<boot_clock::time_point> limit;
-    bool created = false;
+    boot_clock::time_point limit{};
+    std::uint64_t connection = 0;  // that the limit is for
+    bool behind_sync = false, created = false;
     for (;;) {
         const auto seen = std::make_shared<kept_reply>();
-        c->look_at_chroot(of, seen, created);
+        c->look_at_chroot(of, seen, behind_sync);
         const wait_end end = co_await wait_for(c, answer_of(seen));
         const std::error_code found = end.code ? end.code : seen->reply.code;
         if (of->over || (found != zk_errc::no_node && found != condition::retryable)) co_return;
-        if (found != zk_errc::no_node) {
-            limit.reset();
-        } else {
-            if (!limit) limit = boot_clock::now() + c->options().connection_timeout();
+        if (found == zk_errc::no_node) {
+            if (!std::exchange(behind_sync, true)) continue;  // this server may lag behind others
+            if (const std::uint64_t now = c->requests().feeds().connection(); now != connection) {
+                connection = now;
+                limit = boot_clock::now() + c->options().connection_timeout();
+            }
             try {
-                co_await timeout(*limit, create_chroot(c));
+                co_await timeout(limit, create_chroot(c));
                 if (!std::exchange(created, true)) continue;
             } catch (const error& e) {
-                if (e.code() != condition::retryable) throw;
+                const bool was_cut = c->requests().feeds().connection() != connection ||
+                                     c->sessions().state() != session_state::connected;
+                if (e.code() != condition::retryable && !(was_cut && e.code() == errc::timed_out)) throw;
             }
         }
         co_await pauses.pause();
@@ -146,6 +151,8 @@ void log_missing_chroot(const core& c, const std::exception_ptr& failed) {
     } catch (const std::exception& e) {
         c.log().error("create_chroot(): the chroot of " + c.server_names() +
                       " is missing, and was not created: " + e.what());
+    } catch (...) {
+        c.log().error("create_chroot(): the chroot of " + c.server_names() + " is missing, and was not created");
     }
 }
 

@@ -107,8 +107,9 @@ public:
     /// record of a view's recipe, but for locks, has the view's paths, and says which root they are below.)
     ///
     /// Costs no request, and the memory of the path as long as the client. The node need not exist: operations that
-    /// create missing parents create it, too. (An error about a node above it has the whole path.) Where several
-    /// objects work together, as in a multi_mutex or in transact_options::under(), all are of one view.
+    /// create missing parents create it, too; but a transact() that reads or creates "/" needs it. (An error about a
+    /// node above it has the whole path.) Where several objects work together, as in a multi_mutex or in
+    /// transact_options::under(), all are of one view.
     /// Throws errc::invalid_path as operations do.
     client rooted(std::string_view path) const;
 

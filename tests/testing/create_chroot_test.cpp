@@ -229,6 +229,28 @@ TEST_CASE("create_chroot: where nobody can connect to create it, requests wait f
     CHECK(has(log.front(), "is missing, and was not created: "));
 }
 
+TEST_CASE("create_chroot: the time limit is one with a connection", "[create_chroot]") {
+    fake_ensemble e;
+    std::vector<std::string> log;
+    auto note = [&](const log_record& r) {
+        if (r.level() == log_level::error) log.push_back(r.text());
+    };
+    const client first = e.client(), second = e.client();
+    e.run(second.connected());
+    e.hold_down(second);
+    const client zk = over(e, first, detail::access::core_of(second)->backends(),
+                           below("").connection_timeout(10s).log(note));
+    e.run_for(1s);  // the second client is to create it now
+    e.hold_down(first);
+    e.run_for(12s);
+    e.let_in(first);
+    e.let_in(second);
+    auto body = [&]() -> asio::awaitable<void> { co_await zk.create("/a", ""); };
+    e.run(body);
+    CHECK(e.exists("/app/a"));
+    CHECK(log.empty());
+}
+
 TEST_CASE("create_chroot: where no second client can be made, requests go on", "[create_chroot]") {
     fake_ensemble e;
     const client first = e.client();

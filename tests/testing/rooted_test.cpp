@@ -151,6 +151,10 @@ TEST_CASE("rooted: errors have the paths of the view", "[rooted]") {
         CHECK(unlike("remove /gone", co_await text_of(removal.result())) == "");
         const std::string long_path = "/" + std::string(client::max_request, 'a');
         CHECK(unlike("too large", co_await text_of(app.exists(long_path))) == "");
+        e.create("/app/lock/no contender");
+        const std::string foreign = "contenders /lock: ";
+        CHECK(unlike(foreign, co_await text_of(mutex(app, "/lock").contenders())) == "");
+        CHECK(unlike(foreign, co_await text_of(shared_mutex(app, "/lock").contenders())) == "");
     };
     e.run(body);
 }

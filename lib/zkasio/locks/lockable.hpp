@@ -89,8 +89,8 @@ protected:
     /// @param zk the client of the lock.
     lockable(client zk, std::string path) : zk_(std::move(zk)), path_(std::move(path)) {}
     /// For a kind of lock whose bookkeeping all views of a client share (client::rooted()). Its attempts run on() the
-    /// client itself, with whole paths such as that of directory(); callers are given guards, positions and errors with
-    /// the paths of their view.
+    /// client itself, with whole paths such as that of directory(), and never with path(); callers are given guards,
+    /// positions and errors with the paths of their view.
     /// @param recipe the kind's name, for messages: the path has to be that of a directory; "": it was checked before.
     lockable(std::string_view recipe, client zk, std::string path);
     lockable(const lockable&) = default;

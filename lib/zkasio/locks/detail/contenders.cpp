@@ -85,7 +85,7 @@ asio::awaitable<std::vector<contender_info>> contenders(client zk, std::string d
 
 asio::awaitable<std::vector<contender_info>> contenders(client zk, std::string path, lock_spec_ptr lock) {
     if (!lock) throw error(errc::invalid_argument, "contenders", {}, "this lock was moved from");
-    co_return co_await errors_as("contenders", path, contenders(zk, path, lock->names));
+    co_return co_await errors_as("contenders", path, contenders(zk, path, lock->names.in(path)));
 }
 
 }  // namespace zkasio::lock_detail

@@ -124,7 +124,7 @@ asio::awaitable<bool> node_keeper::find_lost(std::shared_ptr<node_keeper> self, 
 // itself is missing, no later attempt succeeds: then exists("/") fails, and its error ends the node.
 asio::awaitable<void> node_keeper::wait_for_parent(std::shared_ptr<node_keeper> self, session on,
                                                    one_shot_event wish) {
-    const pending_data root = toolbox(on).start_exists("/");
+    const pending_data root = toolbox(on.unrooted()).start_exists("/");  // a view's root is a parent like others
     try {
         co_await root.result();
     } catch (const error& e) {

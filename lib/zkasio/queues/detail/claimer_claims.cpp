@@ -2,6 +2,7 @@
 
 #include <zkasio/queues/detail/claimer.hpp>
 
+#include <zkasio/coroutines/result.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/queues/detail/queue_spec.hpp>
 #include <zkasio/queues/detail/queue_state.hpp>
@@ -306,13 +307,15 @@ asio::awaitable<std::optional<error>> claimer::apply(commit_report r, transactio
 asio::awaitable<void> claimer::give_back_unknown(std::vector<read_item> batch) {
     co_await on_.sync(what_->claims);
     for (read_item& item : batch) {
-        const std::optional<node_data> claim = co_await if_exists(on_.get(what_->claim(item.name)));
+        const std::optional<node_stat> claim = co_await on_.exists(what_->claim(item.name));
+        if (!claim || claim->ephemeral_owner != on_.id()) continue;
         // A view of this client, see client::rooted(), has a claimer of its own in this session.
-        if (!claim || claim->stat.ephemeral_owner != on_.id() || claim->data != id_) continue;
+        const result<node_data> whose = co_await as_result(on_.get(what_->claim(item.name)));
+        if (whose && whose->data != id_) continue;
         if (item.is_counted) ++item.version;
         report_commit(on_, begin_commit(commit_kind::claim), what_->path, nullptr);  // was reported as a failure
         // The destructor of the claim gives the item back.
-        item_claim::make(on_, what_, receipts_, std::move(item), claim->stat.czxid);
+        item_claim::make(on_, what_, receipts_, std::move(item), claim->czxid);
     }
 }
 

@@ -21,6 +21,12 @@ queue_names::queue_names(const name_scheme& scheme, std::string exclusive, std::
       shared_(std::move(shared)),
       directory_(std::move(directory)) {}
 
+queue_names queue_names::in(std::string directory) const {
+    queue_names same = *this;
+    same.directory_ = std::move(directory);
+    return same;
+}
+
 queue_names::parsed queue_names::parse(std::string_view name) const {
     if (const auto sequence = sequence_of(name, exclusive_)) return {*sequence, lock_kind::exclusive};
     if (!shared_.empty())

@@ -66,6 +66,9 @@ public:
     /// The children in the order in which they were created.
     std::vector<contender_name> in_order(std::vector<std::string> children) const;
 
+    /// The same names, for messages about this directory.
+    queue_names in(std::string directory) const;
+
     /// A string that differs between locks that write their names in different ways.
     std::string key() const;
 
