@@ -10,8 +10,8 @@
 
 #include <zkasio/cache/tree_cache.hpp>
 #include <zkasio/counters/atomic_counter.hpp>
-#include <zkasio/election/leader_election.hpp>
 #include <zkasio/detail/handles/access.hpp>
+#include <zkasio/election/leader_election.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/locks/cohort_mutex.hpp>
 #include <zkasio/locks/lock_owner.hpp>

@@ -1,8 +1,6 @@
 #include <zkasio/locks/lockable.hpp>
 
 #include <zkasio/coroutines/timeout.hpp>
-#include <zkasio/detail/base/view_root.hpp>
-#include <zkasio/detail/handles/access.hpp>
 #include <zkasio/locks/detail/in_view.hpp>
 #include <zkasio/locks/detail/lock_spec.hpp>
 #include <zkasio/recipe/events.hpp>
@@ -11,7 +9,6 @@
 namespace zkasio {
 
 using namespace lock_detail;
-using detail::access;
 
 namespace {
 
@@ -81,17 +78,19 @@ asio::awaitable<std::optional<lock_guard>> acquire_within(client zk, std::string
 lockable::~lockable() = default;
 
 lockable::lockable(std::string_view recipe, client zk, std::string path)
-    : zk_(std::move(zk)), path_(std::move(path)), root_(access::root_of(zk_)) {
+    : zk_(std::move(zk)), path_(std::move(path)) {
     if (!recipe.empty()) check_directory(recipe, zk_, path_);
-    if (root_) zk_ = zk_.unrooted();
+    if (!zk_.is_rooted()) return;
+    view_ = std::make_shared<const client>(zk_);
+    zk_ = zk_.unrooted();
 }
 
-std::string lockable::directory() const { return detail::whole_path(root_, path_); }
-client lockable::view() const { return root_ ? access::in_view(zk_, root_) : zk_; }
+std::string lockable::directory() const { return toolbox(view()).whole_path(path_); }
+client lockable::view() const { return view_ ? *view_ : zk_; }
 
 // attempts(), as a caller in the view sees them.
 lock_attempt lockable::attempts_in_view(acquire_options how) const {
-    if (!root_) return attempts(std::move(how));
+    if (!view_) return attempts(std::move(how));
     return in_view(view(), attempts(for_client(view(), std::move(how))));
 }
 
@@ -109,7 +108,7 @@ asio::awaitable<lock_guard> lockable::wait_for_lock(acquire_options how) const {
 }
 
 asio::awaitable<lock_guard> lockable::acquire(acquire_options how) const {
-    if (!how.survives_expiry() && !root_) return wait_for_lock(std::move(how));
+    if (!how.survives_expiry() && !view_) return wait_for_lock(std::move(how));
     if (!how.survives_expiry()) return in_view(view(), wait_for_lock(for_client(view(), std::move(how))));
     return require_guard(attempts_over_sessions(std::move(how))(if_contended::wait));
 }

@@ -123,7 +123,7 @@ private:
 
     client zk_;
     std::string path_;
-    detail::held_root root_;  // of view(), where attempts run on the client itself
+    std::shared_ptr<const client> view_;  // as given, where attempts run on the client itself instead
 };
 
 }  // namespace zkasio

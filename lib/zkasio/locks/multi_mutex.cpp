@@ -1,7 +1,6 @@
 #include <zkasio/locks/multi_mutex.hpp>
 
 #include <zkasio/coroutines/result.hpp>
-#include <zkasio/detail/handles/access.hpp>
 #include <zkasio/locks/detail/acquire.hpp>
 #include <zkasio/locks/detail/when_lost.hpp>
 #include <zkasio/recipe/toolbox.hpp>
@@ -172,12 +171,12 @@ multi_mutex& multi_mutex::insert_other(std::string path, std::function<asio::awa
          acquire_options()});
 }
 
-void multi_mutex::check_client(const asio::any_io_executor& strand, const std::string* root,
+void multi_mutex::check_client(const asio::any_io_executor& strand, const operations& zk,
                                const std::string& path) const {
     if (strand != on().get_executor())
         throw error(errc::invalid_argument, "multi_mutex", path, "this lock is another client's");
     // The order of all locks is that of their paths, which are to be of one kind.
-    if (root != detail::access::root_of(on()))
+    if (toolbox(zk).whole_path("/") != toolbox(on()).whole_path("/"))
         throw error(errc::invalid_argument, "multi_mutex", path, "this lock is another view's, see client::rooted()");
 }
 
@@ -226,7 +225,7 @@ asio::awaitable<multi_mutex::taken> multi_mutex::take_in_order(multi_mutex self,
             throw error(errc::invalid_argument, "multi_mutex", m.lock->path(),
                         "this kind of lock (lockable::attempts) has given an empty guard");
         const session& mine = guards.back().claim()->on();
-        self.check_client(mine.get_executor(), detail::access::root_of(mine), m.lock->path());
+        self.check_client(mine.get_executor(), mine, m.lock->path());
         if (mine.id() != on.id()) throw error(errc::session_expired, "multi_mutex", m.lock->path());
     }
     for (lock_guard& guard : guards) result.claims.push_back(guard.take_claim());
@@ -238,9 +237,8 @@ asio::awaitable<std::optional<lock_guard>> multi_mutex::take(multi_mutex self, a
     refuse_data(how, self.path(), "each lock has a node of its own: data are given to add()");
     if (self.members_.empty()) throw error(errc::invalid_argument, "multi_mutex", {}, "there are no locks in it");
     for (const member& m : self.members_) {
-        const client& zk = m.lock->on();
-        const std::string* const root = m.lock->root_;
-        self.check_client(zk.get_executor(), root ? root : detail::access::root_of(zk), m.lock->path());
+        const client zk = m.lock->view();
+        self.check_client(zk.get_executor(), zk, m.lock->path());
     }
     const session on = co_await toolbox(self.on()).current_session("acquire", self.path());
     for (bool first = true;; first = false) {

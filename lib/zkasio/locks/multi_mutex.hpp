@@ -99,7 +99,7 @@ private:
     multi_mutex& insert_all(const multi_mutex& inner, const acquire_options& how);
     multi_mutex& insert_other(std::string path, std::function<asio::awaitable<lock_guard>()> acquire,
                               std::function<asio::awaitable<std::optional<lock_guard>>()> try_acquire);
-    void check_client(const asio::any_io_executor& strand, const std::string* root, const std::string& path) const;
+    void check_client(const asio::any_io_executor& strand, const operations& zk, const std::string& path) const;
     struct taken {
         std::vector<std::shared_ptr<lock_claim>> claims;  // of all locks; if empty, see `lost`
         std::string lost;  // node of a lock lost before all were acquired; "": another contender has one

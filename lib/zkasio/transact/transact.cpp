@@ -1,6 +1,5 @@
 #include <zkasio/transact/transact.hpp>
 
-#include <zkasio/detail/handles/access.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/locks/mutex.hpp>
 #include <zkasio/path.hpp>
@@ -223,7 +222,7 @@ public:
     asio::awaitable<void> run() {
         if (how_.under() && !claim_)
             throw error(errc::lock_released, "transact", {}, "the guard of under() was destroyed");
-        if (claim_ && !is_of_this_view(claim_->on()))
+        if (claim_ && toolbox(claim_->on()).whole_path("/") != toolbox(zk_).whole_path("/"))
             throw error(errc::invalid_argument, "transact", {}, "the guard of under() is of another view");
         refuse_own_turn();
         for (;;) {
@@ -241,11 +240,6 @@ public:
     }
 
 private:
-    bool is_of_this_view(const session& on) const {
-        const std::string *root = detail::access::root_of(on), *mine = detail::access::root_of(zk_);
-        return root == mine || (root && mine && *root == *mine);  // the guard may be another client's
-    }
-
     asio::awaitable<run_end> run_in(session on) {
         std::optional<receipts> with;
         if (!how_.receipts().empty()) with.emplace(on, how_.receipts());
@@ -390,7 +384,7 @@ private:
             case unit_record::refusal::of_a_write: break;
         }
         // Not even the root of the view is there: so nothing is.
-        const bool no_root = detail::access::root_of(u.on) && e.code() == zk_errc::no_node &&
+        const bool no_root = toolbox(u.on).whole_path("/") != "/" && e.code() == zk_errc::no_node &&
                              parent_path(e.path()) == "/" && u.record.has_read(e.path());
         if (no_root && !u.record.saw_nothing()) return run_end::kind::conflict;
         return no_root && !u.record.has_writes() ? run_end::kind::done : run_end::kind::failed;

@@ -26,12 +26,7 @@ struct access {
     static const std::string* root_of(const Client& c) noexcept {
         return c.root_;
     }
-    template <class Client>
-    static Client in_view(Client c, const std::string* root) noexcept {
-        c.root_ = root;
-        return c;
-    }
-    /// A session_hold once more, with the paths of a view of its client. Its destructor would end the hold: see forget().
+    /// A session_hold once more, with a view's paths. Its destructor would end the hold: see forget().
     template <class Hold, class Session>
     static Hold in_view_of(const Session& on, const Hold& h) noexcept {
         return Hold(h.core_, h.hold_, on.root_);

@@ -1,7 +1,7 @@
 #include <zkasio/locks/detail/in_view.hpp>
 
-#include <zkasio/detail/handles/access.hpp>
 #include <zkasio/error.hpp>
+#include <zkasio/recipe/hold_in_view.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
 #include <cstdint>
@@ -9,17 +9,6 @@
 
 namespace zkasio::lock_detail {
 namespace {
-
-using detail::access;
-
-// A claim's hold, as a view sees it.
-struct hold_in_view {
-    hold_in_view(const session_hold& of, const session& on) : hold(access::in_view_of(on, of)) {}
-    hold_in_view(const hold_in_view&) = delete;
-    hold_in_view& operator=(const hold_in_view&) = delete;
-    ~hold_in_view() { access::forget(hold); }
-    session_hold hold;
-};
 
 // A claim of the client itself, as a view sees it.
 class claim_in_view final : public lock_claim {
@@ -32,7 +21,7 @@ public:
 
     const std::shared_ptr<lock_claim>& of() const noexcept { return of_; }
 
-    const session_hold& hold() const noexcept override { return hold_.hold; }
+    const session_hold& hold() const noexcept override { return hold_.hold(); }
     const std::vector<std::string>& paths() const noexcept override { return paths_; }
     const session& on() const noexcept override { return on_; }
     std::int64_t token() const noexcept override { return of_->token(); }
