@@ -138,7 +138,7 @@ asio::awaitable<void> ensure_chroot(core_ptr c, session_record_ptr of) {
             } catch (const error& e) {
                 const bool was_cut = c->requests().feeds().connection() != connection ||
                                      c->sessions().state() != session_state::connected;
-                if (e.code() != condition::retryable && !(was_cut && e.code() == errc::timed_out)) throw;
+                if (e.code() != condition::retryable && !was_cut) throw;
             }
         }
         co_await pauses.pause();

@@ -237,6 +237,7 @@ TEST_CASE("create_chroot: the time limit is one with a connection", "[create_chr
     };
     const client first = e.client(), second = e.client();
     e.run(second.connected());
+    e.run(first.close());  // its place is zk's
     e.hold_down(second);
     const client zk = over(e, first, detail::access::core_of(second)->backends(),
                            below("").connection_timeout(10s).log(note));
