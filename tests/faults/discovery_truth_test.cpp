@@ -21,7 +21,7 @@
 #include <utility>
 #include <vector>
 
-namespace members_truth_test {
+namespace discovery_truth_test {
 
 using namespace zkasio;
 using namespace zkasio::test;
@@ -265,4 +265,4 @@ TEST_CASE("members and instances: in each pause of random changes and cuts and k
         WARN(rounds << " pauses, " << kills << " kills, " << changes.changes << " changes");
 }
 
-}  // namespace members_truth_test
+}  // namespace discovery_truth_test
