@@ -22,12 +22,11 @@
 // peers of resident memory.
 
 #include "conductor.hpp"
+#include "descriptors.hpp"
 #include "figure.hpp"
 #include "figures.hpp"
 #include "raw_session.hpp"
 #include "workers.hpp"
-
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -157,10 +156,7 @@ private:
     }
 
     void sessions(int s, int n) {
-        rlimit files{};  // a descriptor or two for each session
-        ::getrlimit(RLIMIT_NOFILE, &files);
-        files.rlim_cur = files.rlim_max;
-        ::setrlimit(RLIMIT_NOFILE, &files);
+        raise_descriptor_limit();  // a descriptor or two for each session
         task t = plain();
         t.sessions = s;
         t.waiters = n;

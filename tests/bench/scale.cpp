@@ -11,6 +11,7 @@
 // between the most and the least that one has; of a queue, what the busiest consumer has had, compared with the mean.
 // Heartbeats are left out: docs/cost.md has their law.
 
+#include "descriptors.hpp"
 #include "figure.hpp"
 
 #include <zkasio/client.hpp>
@@ -33,8 +34,6 @@
 #include <asio/steady_timer.hpp>
 #include <asio/this_coro.hpp>
 #include <asio/use_awaitable.hpp>
-
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <chrono>
@@ -357,11 +356,7 @@ void measure_queue(std::size_t n) {
 
 int main(int argc, char** argv) {
     using namespace bench;
-    rlimit files{};
-    ::getrlimit(RLIMIT_NOFILE, &files);
-    files.rlim_cur = files.rlim_max;
-    ::setrlimit(RLIMIT_NOFILE, &files);
-    const std::size_t possible = files.rlim_cur / 2 - 50;
+    const std::size_t possible = raise_descriptor_limit() / 2 - 50;
     const std::size_t most = argc > 1 ? std::strtoul(argv[1], nullptr, 10) : 1000;
     const std::string only = argc > 2 ? argv[2] : "";
     const std::pair<std::string, std::function<void(std::size_t)>> all[] = {
