@@ -146,14 +146,14 @@ asio::awaitable<void> ensure_chroot(core_ptr c, session_record_ptr of) {
 }
 
 void log_missing_chroot(const core& c, const std::exception_ptr& failed) {
+    std::string text = "create_chroot(): the chroot of " + c.server_names() + " is missing, and was not created";
     try {
         std::rethrow_exception(failed);
     } catch (const std::exception& e) {
-        c.log().error("create_chroot(): the chroot of " + c.server_names() +
-                      " is missing, and was not created: " + e.what());
-    } catch (...) {
-        c.log().error("create_chroot(): the chroot of " + c.server_names() + " is missing, and was not created");
+        text += std::string(": ") + e.what();
+    } catch (...) {  // nothing to add
     }
+    c.log().error(text);
 }
 
 // In the background, until the client is closed. However a session's attempt ends, its requests go on.

@@ -86,6 +86,24 @@ std::chrono::nanoseconds time_to_fail(fake_ensemble& e, const client& zk) {
     return e.now() - began;
 }
 
+// A client whose chroot is missing, and whose second client, which is to create it, cannot connect.
+struct held_down_second {
+    held_down_second() {
+        e.run(second.connected());
+        e.run(first.close());  // its place is zk's
+        e.hold_down(second);
+        const auto note = [this](const log_record& r) {
+            if (r.level() == log_level::error) log.push_back(r.text());
+        };
+        zk = over(e, first, detail::access::core_of(second)->backends(),
+                  below("").connection_timeout(10s).log(note));
+    }
+
+    fake_ensemble e;
+    std::vector<std::string> log;  // errors
+    client first = e.client(), second = e.client(), zk = first;
+};
+
 create_options as_container() {
     return create_options().mode(create_mode::container).parents(missing_parents::create_container);
 }
@@ -210,46 +228,27 @@ TEST_CASE("create_chroot: where it may not be created, an error says so once, an
 }
 
 TEST_CASE("create_chroot: where nobody can connect to create it, requests wait for the time limit", "[create_chroot]") {
-    fake_ensemble e;
-    std::vector<std::string> log;
-    auto note = [&](const log_record& r) {
-        if (r.level() == log_level::error) log.push_back(r.text());
-    };
-    const client first = e.client(), second = e.client();
-    e.run(second.connected());
-    e.hold_down(second);
-    const client zk = over(e, first, detail::access::core_of(second)->backends(),
-                           below("").connection_timeout(10s).log(note));
-    const auto took = time_to_fail(e, zk);
+    held_down_second s;
+    const auto took = time_to_fail(s.e, s.zk);
     CHECK(took >= 10s);
     CHECK(took < 13s);
-    e.run_for(1s);
-    REQUIRE(log.size() == 1);
-    INFO(log.front());
-    CHECK(has(log.front(), "is missing, and was not created: "));
+    s.e.run_for(1s);
+    REQUIRE(s.log.size() == 1);
+    INFO(s.log.front());
+    CHECK(has(s.log.front(), "is missing, and was not created: "));
 }
 
 TEST_CASE("create_chroot: the time limit is one with a connection", "[create_chroot]") {
-    fake_ensemble e;
-    std::vector<std::string> log;
-    auto note = [&](const log_record& r) {
-        if (r.level() == log_level::error) log.push_back(r.text());
-    };
-    const client first = e.client(), second = e.client();
-    e.run(second.connected());
-    e.run(first.close());  // its place is zk's
-    e.hold_down(second);
-    const client zk = over(e, first, detail::access::core_of(second)->backends(),
-                           below("").connection_timeout(10s).log(note));
-    e.run_for(1s);  // the second client is to create it now
-    e.hold_down(first);
-    e.run_for(12s);
-    e.let_in(first);
-    e.let_in(second);
-    auto body = [&]() -> asio::awaitable<void> { co_await zk.create("/a", ""); };
-    e.run(body);
-    CHECK(e.exists("/app/a"));
-    CHECK(log.empty());
+    held_down_second s;
+    s.e.run_for(1s);  // the second client is to create it now
+    s.e.hold_down(s.first);
+    s.e.run_for(12s);
+    s.e.let_in(s.first);
+    s.e.let_in(s.second);
+    auto body = [&]() -> asio::awaitable<void> { co_await s.zk.create("/a", ""); };
+    s.e.run(body);
+    CHECK(s.e.exists("/app/a"));
+    CHECK(s.log.empty());
 }
 
 TEST_CASE("create_chroot: where no second client can be made, requests go on", "[create_chroot]") {
