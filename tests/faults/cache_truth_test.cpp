@@ -1,9 +1,8 @@
 // Caches of a tree that others change at random, over cuts, kills of servers, ACLs that close and open nodes, and roots
 // that are removed and re-created. In each pause they show exactly what a fresh listing shows.
 
-#include "support/fault_proxy.hpp"
+#include "faults/truth.hpp"
 #include "support/lock_checks.hpp"
-#include "support/test_client.hpp"
 
 #include <zkasio/acl.hpp>
 #include <zkasio/cache/children_cache.hpp>
@@ -13,7 +12,6 @@
 #include <cstdlib>
 #include <map>
 #include <memory>
-#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -79,13 +77,10 @@ asio::awaitable<node_truths> listing_of(client zk, std::string path, int levels 
 }
 
 // ------------------------------------------------------------------------------------------------------- who writes
-struct unrest {
-    std::minstd_rand random;
+struct tree_unrest : unrest {
     std::string root;
-    bool over = false, with_acls = false;
-    int changes = 0;
+    bool with_acls = false;
 
-    unsigned below(unsigned n) { return static_cast<unsigned>(random() % n); }
     std::string some_path() {
         std::string path = root;
         for (unsigned levels = 1 + below(3); levels > 0; --levels) path += "/" + std::to_string(below(5));
@@ -93,7 +88,7 @@ struct unrest {
     }
 };
 
-asio::awaitable<void> change_something(client owner, unrest& of) {
+asio::awaitable<void> change_something(client owner, tree_unrest& of) {
     const std::string path = of.some_path(), data = std::to_string(of.random());
     const unsigned what = of.below(100);
     const create_options with_parents = create_options().parents(missing_parents::create_persistent);
@@ -110,7 +105,7 @@ asio::awaitable<void> change_something(client owner, unrest& of) {
     ++of.changes;
 }
 
-asio::awaitable<void> change_until_over(client owner, unrest& of) {
+asio::awaitable<void> change_until_over(client owner, tree_unrest& of) {
     while (!of.over) {
         const std::error_code refused = co_await code_of(change_something(owner, of));
         const bool by_the_tree = refused == zk_errc::no_node || refused == zk_errc::node_exists ||
@@ -138,43 +133,23 @@ asio::awaitable<void> look_for_steps_back(cache_changes changes, int& back) {
 
 template <class Cache>
 asio::awaitable<void> until_true(const Cache& cache, node_truths wanted) {
-    const auto equal = [&]() -> asio::awaitable<bool> {
-        co_return cache.snapshot().current() && shown_by(cache) == wanted;
-    };
-    std::exception_ptr late;
-    try {
-        co_await eventually(equal, 40s);
-    } catch (const std::runtime_error&) {
-        late = std::current_exception();
-    }
-    if (!late) co_return;
-    CHECK(cache.snapshot().current());
-    CHECK(shown_by(cache) == wanted);
-    std::rethrow_exception(late);
-}
-
-std::chrono::seconds how_long() {
-    const char* const given = std::getenv("ZKASIO_CACHE_TRUTH_SECONDS");
-    return std::chrono::seconds(given ? std::atoi(given) : 15);
+    const auto view = [&] { return std::pair(cache.snapshot().current(), shown_by(cache)); };
+    return until_shown("a cache", view, std::move(wanted));
 }
 
 }  // namespace
 
 TEST_CASE("caches: in each pause of random changes and cuts and kills and ACLs they are equal to a fresh listing") {
-    test_server servers(3);
-    fault_proxy first(servers.endpoint(0)), second(servers.endpoint(1));
+    troubled_servers some;
     const std::string root = "/cache-truth", credential = "owner:secret";
-    const client_options patient = options(servers.connect_string()).session_timeout(paced(20s));
-    int rounds = 0, kills = 0, closed_roots = 0, back = 0;
-    unrest changes;
-    changes.random.seed(Catch::rngSeed());
-    changes.random.discard(7);
+    const client_options patient = options(some.servers.connect_string()).session_timeout(paced(20s));
+    int rounds = 0, closed_roots = 0, back = 0;
+    tree_unrest changes;
     changes.root = root;
     test_loop loop(how_long() + 180s);
     auto body = [&]() -> asio::awaitable<void> {
         const auto executor = co_await asio::this_coro::executor;
-        const std::string both = first.address() + "," + second.address();
-        const test_client reader(executor, options(both).session_timeout(paced(20s)));
+        const test_client reader(executor, options(some.proxies()).session_timeout(paced(20s)));
         const test_client lister(executor, patient), one(executor, patient), another(executor, patient);
         co_await one.add_auth("digest", credential);
         co_await another.add_auth("digest", credential);
@@ -186,7 +161,6 @@ TEST_CASE("caches: in each pause of random changes and cuts and kills and ACLs t
         looking.emplace_back(executor, look_for_steps_back(flat.changes(), back));
 
         const auto end = std::chrono::steady_clock::now() + how_long();
-        asio::steady_timer pause(executor);
         for (; std::chrono::steady_clock::now() < end; ++rounds) {
             const unsigned what = changes.below(8);
             changes.over = false;
@@ -194,30 +168,16 @@ TEST_CASE("caches: in each pause of random changes and cuts and kills and ACLs t
             std::vector<running> writing;
             for (const test_client* writer : writers)
                 writing.emplace_back(executor, change_until_over(*writer, changes));
-            for (unsigned i = 0; i < 3; ++i) {
-                pause.expires_after(std::chrono::milliseconds(20 + changes.below(100)));
-                co_await pause.async_wait(asio::use_awaitable);
-                if (what == i) first.cut_all(fault_proxy::end::fin);
-                if (what == i || what == 3) second.cut_all(fault_proxy::end::rst);
-            }
-            if (what == 4) {
-                const auto killed = static_cast<int>(changes.below(3));
-                co_await servers.async_kill(killed);
-                co_await servers.async_start(killed);
-                ++kills;
-            }
+            co_await some.trouble(what, changes);
             changes.over = true;
-            for (const running& r : writing) {
-                const std::exception_ptr failed = co_await r.end();
-                if (failed) std::rethrow_exception(failed);
-            }
+            co_await until_ended(writing);
             // Servers tell nobody that an ACL was changed, nor who may not read of changes: the next connection shows
             // all. Without ACLs, nothing is to hide what an event should have told.
             if (changes.with_acls) {
                 const acl nobody_else = creator_all_acl();
                 if (changes.below(2) == 0) co_await code_of(one.set_acl(root, nobody_else));
-                first.cut_all();
-                second.cut_all();
+                some.first.cut_all();
+                some.second.cut_all();
             }
             node_truths wanted = co_await listing_of(lister, root);
             closed_roots += wanted.contains(root) && wanted[root] == closed_node;
@@ -247,6 +207,6 @@ TEST_CASE("caches: in each pause of random changes and cuts and kills and ACLs t
     CHECK(back == 0);
     CHECK(rounds > 0);
     if (std::getenv("ZKASIO_CACHE_TRUTH_SECONDS"))
-        WARN(rounds << " pauses, " << kills << " kills, " << changes.changes << " changes, " << closed_roots
+        WARN(rounds << " pauses, " << some.kills << " kills, " << changes.changes << " changes, " << closed_roots
                     << " times the root was closed");
 }

@@ -1,10 +1,8 @@
 // Members of a group and instances of a service that come, change and go at random, over cuts and kills of servers. In
 // each pause a fresh listing shows exactly those that are to stand, and so do an observer and a provider.
 
-#include "support/fault_proxy.hpp"
+#include "faults/truth.hpp"
 #include "support/lock_checks.hpp"
-#include "support/test_client.hpp"
-#include "support/test_server.hpp"
 
 #include <zkasio/discovery/provider.hpp>
 #include <zkasio/discovery/registry.hpp>
@@ -16,7 +14,6 @@
 #include <cstdlib>
 #include <map>
 #include <memory>
-#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -68,14 +65,6 @@ asio::awaitable<truths> listing_of(client zk, std::string directory) {
 }
 
 // ------------------------------------------------------------------------------------------------- who comes and goes
-struct unrest {
-    std::minstd_rand random;
-    bool over = false;
-    int changes = 0;
-
-    unsigned below(unsigned n) { return static_cast<unsigned>(random() % n); }
-};
-
 // The members and instances of one client, whose ids are its own.
 class crew {
 public:
@@ -156,42 +145,17 @@ private:
     std::map<std::string, instance> instances_;
 };
 
-// ------------------------------------------------------------------------------------------------------- who follows
-template <class View>
-asio::awaitable<void> until_shown(const char* who, View view, truths wanted) {
-    const auto equal = [&]() -> asio::awaitable<bool> { co_return view() == wanted; };
-    std::exception_ptr late;
-    try {
-        co_await eventually(equal, 40s);
-    } catch (const std::runtime_error&) {
-        late = std::current_exception();
-    }
-    if (!late) co_return;
-    INFO(who);
-    CHECK(view() == wanted);
-    std::rethrow_exception(late);
-}
-
-std::chrono::seconds how_long() {
-    const char* const given = std::getenv("ZKASIO_CACHE_TRUTH_SECONDS");
-    return std::chrono::seconds(given ? std::atoi(given) : 15);
-}
-
 }  // namespace
 
 TEST_CASE("members and instances: in each pause of random changes and cuts and kills all show those that stand") {
-    test_server servers(3);
-    fault_proxy first(servers.endpoint(0)), second(servers.endpoint(1));
-    int rounds = 0, kills = 0;
+    troubled_servers some;
+    int rounds = 0;
     unrest changes;
-    changes.random.seed(Catch::rngSeed());
-    changes.random.discard(7);
     test_loop loop(how_long() + 180s);
     auto body = [&]() -> asio::awaitable<void> {
         const auto executor = co_await asio::this_coro::executor;
-        const client_options patient = options(servers.connect_string()).session_timeout(paced(20s));
-        const client_options over_proxies =
-            options(first.address() + "," + second.address()).session_timeout(paced(20s));
+        const client_options patient = options(some.servers.connect_string()).session_timeout(paced(20s));
+        const client_options over_proxies = options(some.proxies()).session_timeout(paced(20s));
         const test_client reader(executor, over_proxies), cut(executor, over_proxies);
         const test_client lister(executor, patient), calm(executor, patient);
         co_await lister.create(root);
@@ -203,29 +167,14 @@ TEST_CASE("members and instances: in each pause of random changes and cuts and k
         const provider orders(reader, base, service);
 
         const auto end = std::chrono::steady_clock::now() + how_long();
-        asio::steady_timer pause(executor);
         for (; std::chrono::steady_clock::now() < end; ++rounds) {
             const unsigned what = changes.below(7);
             changes.over = false;
             std::vector<running> changing;
             for (crew* one : {&a, &b}) changing.emplace_back(executor, one->change_until_over());
-            for (unsigned i = 0; i < 3; ++i) {
-                pause.expires_after(std::chrono::milliseconds(20 + changes.below(100)));
-                co_await pause.async_wait(asio::use_awaitable);
-                if (what == i) first.cut_all(fault_proxy::end::fin);
-                if (what == i || what == 3) second.cut_all(fault_proxy::end::rst);
-            }
-            if (what == 4) {
-                const auto killed = static_cast<int>(changes.below(3));
-                co_await servers.async_kill(killed);
-                co_await servers.async_start(killed);
-                ++kills;
-            }
+            co_await some.trouble(what, changes);
             changes.over = true;
-            for (const running& r : changing) {
-                const std::exception_ptr failed = co_await r.end();
-                if (failed) std::rethrow_exception(failed);
-            }
+            co_await until_ended(changing);
             truths members, instances;
             for (const crew* one : {&a, &b}) {
                 one->add_members_to(members);
@@ -237,12 +186,12 @@ TEST_CASE("members and instances: in each pause of random changes and cuts and k
             CHECK(listed_instances == instances);
             const auto of_observer = [&] {
                 const group_view view = observer.members();
-                return view.current ? shown_by(view) : truths();
+                return std::pair(view.current, shown_by(view));
             };
             co_await until_shown("the observer", of_observer, members);
             const auto of_provider = [&] {
                 const service_view view = orders.view();
-                return view.current() ? shown_by(view) : truths();
+                return std::pair(view.current(), shown_by(view));
             };
             co_await until_shown("the provider", of_provider, instances);
             const group_view read_members = co_await group(lister, group_path).members();
@@ -262,7 +211,7 @@ TEST_CASE("members and instances: in each pause of random changes and cuts and k
     loop.run(body());
     CHECK(rounds > 0);
     if (std::getenv("ZKASIO_CACHE_TRUTH_SECONDS"))
-        WARN(rounds << " pauses, " << kills << " kills, " << changes.changes << " changes");
+        WARN(rounds << " pauses, " << some.kills << " kills, " << changes.changes << " changes");
 }
 
 }  // namespace discovery_truth_test
