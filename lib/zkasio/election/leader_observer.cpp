@@ -134,6 +134,12 @@ asio::awaitable<leader_seen> read_leader(session on, std::string path, name_sche
             const node_access access = co_await read_node(on, node, seen);
             if (access == node_access::gone) continue;
             if (access == node_access::readable) {
+                // The name of a node without an id recurs when the directory is re-created: the node that was read need
+                // not be the one that was listed, and then others may stand ahead of it.
+                if (!names.has_id()) {
+                    const std::vector<std::string> now = co_await children_if_any(on, path);
+                    if (names.first_of(now, path) != first) continue;
+                }
                 std::optional<std::string> said = directory_note::parse(note->value.data).proclaimed_by(first);
                 if (said) seen.view.leader->data = std::move(said);
                 seen.note = std::move(note->changes);

@@ -82,10 +82,10 @@ public:
     /// if it equals the one before the loss. The end of the observer's own session changes nothing, unless
     /// client_options::renewal() is off.
     ///
-    /// *Fails with* errc::foreign_child for a directory with other children than candidates; zk_errc::no_auth when the
-    /// directory may not be listed; errc::client_closed, errc::forked, zk_errc::auth_failed; errc::session_expired with
-    /// session_renewal::none. Instead of failing with errc::not_connected, next() waits for a connection. After a
-    /// failure, next() may be called again.
+    /// *Fails with* errc::foreign_child for a directory with other children than candidates, unless the name scheme
+    /// allows these; zk_errc::no_auth when the directory may not be listed; errc::client_closed, errc::forked,
+    /// zk_errc::auth_failed; errc::session_expired with session_renewal::none. Instead of failing with
+    /// errc::not_connected, next() waits for a connection. After a failure, next() may be called again.
     /// *Cancellation*: ends the wait; the next call tells what this one has not told.
     asio::awaitable<leader_view> next() const;
 

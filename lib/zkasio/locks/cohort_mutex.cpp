@@ -2,6 +2,7 @@
 
 #include <zkasio/client.hpp>
 #include <zkasio/error.hpp>
+#include <zkasio/locks/detail/acquire.hpp>
 #include <zkasio/locks/detail/cohort/cohort.hpp>
 #include <zkasio/locks/detail/cohort/cohort_turn.hpp>
 #include <zkasio/locks/detail/contenders.hpp>
@@ -96,8 +97,9 @@ asio::awaitable<Result> take_as(client zk, cohort_spec_ptr spec, if_contended wh
 }
 
 template <class Result>
-asio::awaitable<Result> refused(std::string path) {
-    throw error(errc::invalid_argument, "acquire", path,
+asio::awaitable<Result> refused(lock_spec_ptr lock) {
+    refuse_without_id(*lock);
+    throw error(errc::invalid_argument, "acquire", lock->directory,
                 "the turns of a cohort share one node: its data are the lock's");
     co_return Result();
 }
@@ -107,7 +109,7 @@ asio::awaitable<Result> refused(std::string path) {
 template <class Result>
 asio::awaitable<Result> take_turn(client zk, cohort_spec_ptr spec, if_contended when_contended,
                                   const acquire_options& how, boot_clock::time_point came) {
-    if (how.data() && spec) return refused<Result>(spec->lock->directory);
+    if (spec && (how.data() || !spec->lock->names.has_id())) return refused<Result>(spec->lock);
     // Where the wait is certain, one frame is enough for all of it.
     if constexpr (std::is_same_v<Result, lock_guard>) {
         std::shared_ptr<cohort> of = spec && !how.owner() ? spec->last() : nullptr;

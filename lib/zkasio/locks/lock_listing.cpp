@@ -55,16 +55,25 @@ const std::vector<marker>& markers() {
     return all;
 }
 
-const marker* marker_of(std::string_view name) {
-    const auto found = std::find_if(markers().begin(), markers().end(),
+using marker_list = std::vector<marker>;
+
+marker_list markers_of(const name_scheme& names) {
+    using enum lock_directory_kind;
+    if (names.read_marker().empty()) return {{names.mutex_marker(), mutex, lock_kind::exclusive}};
+    return {{names.read_marker(), shared_mutex, lock_kind::shared},
+            {names.write_marker(), shared_mutex, lock_kind::exclusive}};
+}
+
+const marker* marker_of(std::string_view name, const marker_list& known) {
+    const auto found = std::find_if(known.begin(), known.end(),
                                     [&](const marker& m) { return sequence_of(name, m.text).has_value(); });
-    return found == markers().end() ? nullptr : &*found;
+    return found == known.end() ? nullptr : &*found;
 }
 
 // The queue of one directory with these children. Nodes of all kinds get their numbers from one counter, which wraps
 // around: the numbers are compared relative to the first one.
 asio::awaitable<void> read_queue(client zk, std::string directory, std::vector<std::string> children,
-                                 lock_listing& list) {
+                                 const marker_list& known, lock_listing& list) {
     struct numbered {
         std::int32_t number;
         queue_names::contender_name what;
@@ -72,7 +81,7 @@ asio::awaitable<void> read_queue(client zk, std::string directory, std::vector<s
     std::vector<numbered> found;
     std::uint32_t base = 0;
     for (std::string& name : children) {
-        const marker* const m = marker_of(name);
+        const marker* const m = marker_of(name, known);
         if (!m) {
             list.foreign.push_back(std::move(name));
             continue;
@@ -116,7 +125,7 @@ asio::awaitable<void> read_semaphore(client zk, lock_listing& list) {
     for (lock_listing* const part : {&queue, &leases}) {
         const std::string directory = join_path(list.path, part == &queue ? "locks" : "leases");
         std::vector<std::string> children = co_await children_if_any(zk, directory);
-        co_await read_queue(zk, directory, std::move(children), *part);
+        co_await read_queue(zk, directory, std::move(children), markers(), *part);
     }
     if (!queue.contenders.empty()) drop_those_that_wait(leases.contenders, queue.contenders.front());
     const directory_note note = co_await read_note(zk, join_path(list.path, "leases"));
@@ -136,7 +145,7 @@ bool is_semaphore(const std::vector<std::string>& children) {
     return is("leases") && children.size() == (is("locks") ? 2 : 1);
 }
 
-asio::awaitable<lock_listing> read_directory(client zk, std::string path) {
+asio::awaitable<lock_listing> read_directory(client zk, std::string path, std::optional<name_scheme> names) {
     lock_listing list;
     list.path = path;
     std::optional<node_data> node = co_await if_exists(zk.get(path));
@@ -150,11 +159,12 @@ asio::awaitable<lock_listing> read_directory(client zk, std::string path) {
     }
     const directory_note note = directory_note::parse(node->data);
     std::vector<std::string> children = co_await children_if_any(zk, path);
-    if (is_semaphore(children)) {
+    if (!names && is_semaphore(children)) {
         co_await read_semaphore(zk, list);
         co_return list;
     }
-    co_await read_queue(zk, path, std::move(children), list);
+    const marker_list known = names ? markers_of(*names) : markers();
+    co_await read_queue(zk, path, std::move(children), known, list);
     mark_holders(list.contenders);
     mark_noted(list.contenders, note);
     if (list.contenders.empty() && !list.foreign.empty()) list.kind = lock_directory_kind::other;
@@ -171,7 +181,11 @@ std::vector<contender_info> lock_listing::holders() const {
 }
 
 asio::awaitable<lock_listing> list_lock(client zk, std::string path) {
-    return errors_as("list_lock", path, read_directory(std::move(zk), path));
+    return errors_as("list_lock", path, read_directory(std::move(zk), path, std::nullopt));
+}
+
+asio::awaitable<lock_listing> list_lock(client zk, std::string path, name_scheme names) {
+    return errors_as("list_lock", path, read_directory(std::move(zk), path, std::move(names)));
 }
 
 }  // namespace zkasio

@@ -4,6 +4,7 @@
 #include <zkasio/client.hpp>
 #include <zkasio/export.hpp>
 #include <zkasio/locks/contender_info.hpp>
+#include <zkasio/locks/name_scheme.hpp>
 
 #include <asio/awaitable.hpp>
 
@@ -43,9 +44,13 @@ struct ZKASIO_EXPORT lock_listing {
 /// Lists a lock of unknown kind, by the names that zkasio, Curator, go-zk and kazoo give its nodes: for tools. (Names
 /// of name_scheme::custom() are known if they end as one of those. So are nodes without an id, as "lock-0000000000",
 /// for which the locks themselves wait. The nodes of `slots`, which are named by a number alone, are listed as
-/// foreign.) Where the kind is known, mutex::contenders() and its like say more exactly what is wrong with a directory.
+/// foreign.) The second form knows the names of one scheme instead. Where the kind is known, mutex::contenders() and
+/// its like say more exactly what is wrong with a directory.
 /// *Fails with* the errors of operations::get() and children(), but a `path` without a node is no error. Nodes that
 /// this client may not read: zk_errc::no_auth.
 ZKASIO_EXPORT asio::awaitable<lock_listing> list_lock(client zk, std::string path);
+/// As above, for a lock or an election whose nodes have these names: lock_directory_kind::mutex, shared_mutex if the
+/// scheme has readers, or else empty, other or single_node. Other children are foreign, and no error.
+ZKASIO_EXPORT asio::awaitable<lock_listing> list_lock(client zk, std::string path, name_scheme names);
 
 }  // namespace zkasio

@@ -37,15 +37,27 @@ name_scheme name_scheme::custom(std::string prefix, std::string exclusive, std::
     return {std::move(prefix), true, "", exclusive, exclusive, std::move(shared)};
 }
 
+name_scheme name_scheme::plain(std::string exclusive, std::string shared) {
+    name_scheme names = custom({}, std::move(exclusive), std::move(shared));
+    names.has_id_ = false;
+    return names;
+}
+
+name_scheme name_scheme::allow_foreign_children() const {
+    name_scheme names = *this;
+    names.foreign_children_allowed_ = true;
+    return names;
+}
+
 std::string name_scheme::first_of(const std::vector<std::string>& children, const std::string& directory) const {
     const lock_detail::queue_names names(*this, mutex_, {}, directory);
     const std::string* first = nullptr;
     std::int32_t lowest = 0;
     for (const std::string& child : children) {
-        const std::int32_t sequence = names.parse(child).sequence;
-        if (first && !lock_detail::before(sequence, lowest)) continue;
+        const auto contender = names.contender(child);
+        if (!contender || (first && !lock_detail::before(contender->sequence, lowest))) continue;
         first = &child;
-        lowest = sequence;
+        lowest = contender->sequence;
     }
     return first ? *first : std::string();
 }

@@ -31,11 +31,32 @@ public:
     /// there are none.
     static name_scheme custom(std::string prefix, std::string exclusive, std::string shared = {});
 
+    /// The nodes of programs that write no id: all names that end in `<marker><sequence>`. "n_", of ZooKeeper's recipe
+    /// for elections; "lock-"; "json.info_", of Mesos' masters; "-", of ZooKeeper's WriteLock (`x-<session>-<number>`).
+    ///
+    /// Such a scheme looks: contenders() and candidates() of a lock or election, leader_election::observe(),
+    /// leader_observer, list_lock(), first_of(). To contend is refused with errc::invalid_argument: acquire(),
+    /// campaign(), lead() and their like. Use custom() with the same marker for that: other programs order nodes by
+    /// their numbers, so a zkasio contender with an id waits behind theirs, and they wait behind it. Without an id,
+    /// * after a lost answer, a node of this client's could not be told from that of a process whose session it has
+    ///   resumed (client_options::resume()): both would hold the lock;
+    /// * names recur after the directory was removed and re-created. A release, which goes by the name, could remove
+    ///   the node of another holder, and a heartbeat would take that node for this client's own.
+    ///
+    /// Throws as custom(). @param shared the marker of readers; may be empty if there are none.
+    static name_scheme plain(std::string exclusive, std::string shared = {});
+
+    /// The same scheme for a directory that other nodes share, as Mesos' `log_replicas`: children that the scheme does
+    /// not know are passed over instead of being refused. Danger: so is a contender that another scheme has named, and
+    /// then two may hold the lock. All locks of a client that name the directory should agree in this: the first one
+    /// that is used in a session decides.
+    name_scheme allow_foreign_children() const;
+
     // ------------------------------------------------------------------------------------ for writers of recipes
 
     /// The child that holds the mutex of this directory, that is, the first in sequence; "" when there are none. Throws
-    /// errc::foreign_child, naming the child, when a child is no contender for a mutex. @param directory for the
-    /// message.
+    /// errc::foreign_child, naming the child, when a child is no contender for a mutex, unless these are allowed.
+    /// @param directory for the message.
     std::string first_of(const std::vector<std::string>& children, const std::string& directory) const;
 
     const std::string& prefix() const noexcept { return prefix_; }
@@ -45,6 +66,8 @@ public:
     const std::string& read_marker() const noexcept { return read_; }
     bool dashes() const noexcept { return dashes_; }  ///< in the uuid
     bool directory_stays() const noexcept { return directory_stays_; }  ///< also when it is not used for a while
+    bool has_id() const noexcept { return has_id_; }  ///< false: plain(), whose nodes zkasio does not create
+    bool foreign_children_allowed() const noexcept { return foreign_children_allowed_; }
 
 private:
     name_scheme(std::string prefix, bool dashes, std::string separator, std::string mutex, std::string write,
@@ -55,6 +78,7 @@ private:
     std::string separator_;
     std::string mutex_, write_, read_;
     bool directory_stays_;
+    bool has_id_ = true, foreign_children_allowed_ = false;
 };
 
 }  // namespace zkasio

@@ -188,6 +188,27 @@ TEST_CASE("queue names: a foreign child is named", "[queue]") {
     CHECK(error_of([&] { both_kinds.parse(node(1, 1)); }));
 }
 
+TEST_CASE("queue names: children that a scheme does not know are passed over where it allows them", "[queue]") {
+    const name_scheme both = name_scheme::plain("w_", "r_"), lenient = both.allow_foreign_children();
+    CHECK_FALSE(both.has_id());
+    CHECK_FALSE(both.foreign_children_allowed());
+    CHECK_FALSE(lenient.has_id());
+    CHECK(lenient.foreign_children_allowed());
+    CHECK(name_scheme::custom("", "w_").has_id());
+    const queue_names strict(both, "w_", "r_", "/d"), names(lenient, "w_", "r_", "/d");
+    const texts all{"w_0000000002", "log_replicas", "r_0000000001", "w_1"};
+    CHECK(in_order(names, all) == texts{"r_0000000001", "w_0000000002"});
+    CHECK(in_order(names, {"log_replicas"}).empty());
+    CHECK_FALSE(names.contender("log_replicas"));
+    CHECK(names.contender("w_0000000002")->sequence == 2);
+    CHECK(error_of([&] { in_order(strict, all); })->code() == errc::foreign_child);
+    CHECK(error_of([&] { names.parse("log_replicas"); })->code() == errc::foreign_child);
+    CHECK(lenient.first_of(all, "/d") == "w_0000000002");
+    CHECK(lenient.first_of({"log_replicas"}, "/d").empty());
+    CHECK(error_of([&] { both.first_of(all, "/d"); })->code() == errc::foreign_child);
+    CHECK(error_of([] { name_scheme::plain(""); })->code() == errc::invalid_argument);
+}
+
 TEST_CASE("queue names: whoever came first holds the mutex, whatever the names begin with", "[queue]") {
     const name_scheme latch = name_scheme::curator_latch();
     const auto named = [](const std::string& begin, const std::string& number) { return begin + "-latch-" + number; };

@@ -17,6 +17,8 @@ queue_names::queue_names(const name_scheme& scheme, std::string exclusive, std::
     : prefix_(scheme.prefix()),
       separator_(scheme.separator()),
       dashes_(scheme.dashes()),
+      has_id_(scheme.has_id()),
+      foreign_allowed_(scheme.foreign_children_allowed()),
       exclusive_(std::move(exclusive)),
       shared_(std::move(shared)),
       directory_(std::move(directory)) {}
@@ -27,10 +29,20 @@ queue_names queue_names::in(std::string directory) const {
     return same;
 }
 
-queue_names::parsed queue_names::parse(std::string_view name) const {
-    if (const auto sequence = sequence_of(name, exclusive_)) return {*sequence, lock_kind::exclusive};
+std::optional<queue_names::parsed> queue_names::find(std::string_view name) const noexcept {
+    if (const auto sequence = sequence_of(name, exclusive_)) return parsed{*sequence, lock_kind::exclusive};
     if (!shared_.empty())
-        if (const auto sequence = sequence_of(name, shared_)) return {*sequence, lock_kind::shared};
+        if (const auto sequence = sequence_of(name, shared_)) return parsed{*sequence, lock_kind::shared};
+    return std::nullopt;
+}
+
+std::optional<queue_names::parsed> queue_names::contender(std::string_view name) const {
+    if (foreign_allowed_) return find(name);
+    return parse(name);
+}
+
+queue_names::parsed queue_names::parse(std::string_view name) const {
+    if (const auto known = find(name)) return *known;
     std::string hint = "child \"" + std::string(name) + "\" is not named ..." + exclusive_ + "<sequence>";
     if (!shared_.empty()) hint += " or ..." + shared_ + "<sequence>";
     throw error(errc::foreign_child, "lock", directory_,
@@ -72,10 +84,11 @@ std::vector<queue_names::contender_name> queue_names::in_order(std::vector<std::
     all.reserve(children.size());
     std::uint32_t base = 0;
     for (std::string& name : children) {
-        const parsed p = parse(name);
-        if (all.empty()) base = static_cast<std::uint32_t>(p.sequence);
+        const std::optional<parsed> p = contender(name);
+        if (!p) continue;
+        if (all.empty()) base = static_cast<std::uint32_t>(p->sequence);
         all.push_back(
-            {static_cast<std::int32_t>(static_cast<std::uint32_t>(p.sequence) - base), {std::move(name), p.kind}});
+            {static_cast<std::int32_t>(static_cast<std::uint32_t>(p->sequence) - base), {std::move(name), p->kind}});
     }
     std::sort(all.begin(), all.end(), [](const numbered& a, const numbered& b) {
         return a.number != b.number ? a.number < b.number : a.what.kind < b.what.kind;

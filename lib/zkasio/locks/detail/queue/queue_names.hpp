@@ -45,6 +45,8 @@ public:
     };
     /// Throws errc::foreign_child, which names the child, when the child cannot be ordered among the others.
     parsed parse(std::string_view name) const;
+    /// As parse(), but nothing for a child that the scheme allows and does not know.
+    std::optional<parsed> contender(std::string_view name) const;
 
     /// The name of a new node, up to its sequence number.
     std::string prefix(const std::string& id, lock_kind kind) const;
@@ -56,6 +58,7 @@ public:
     std::string new_id() const;
 
     bool has_shared() const noexcept { return !shared_.empty(); }
+    bool has_id() const noexcept { return has_id_; }
     const std::string& exclusive() const noexcept { return exclusive_; }
     const std::string& shared() const noexcept { return shared_; }
 
@@ -63,7 +66,7 @@ public:
         std::string name;
         lock_kind kind;
     };
-    /// The children in the order in which they were created.
+    /// The contenders among the children, in the order in which they were created. Throws as parse().
     std::vector<contender_name> in_order(std::vector<std::string> children) const;
 
     /// The same names, for messages about this directory.
@@ -73,8 +76,10 @@ public:
     std::string key() const;
 
 private:
+    std::optional<parsed> find(std::string_view name) const noexcept;
+
     std::string prefix_, separator_;
-    bool dashes_;
+    bool dashes_, has_id_, foreign_allowed_;
     std::string exclusive_, shared_, directory_;
 };
 

@@ -267,15 +267,16 @@ queue_order::findings queue_order::listed(const std::vector<std::string>& names,
     std::optional<std::int64_t> latest;
     bool departing_ahead = false;
     for (const std::string& name : names) {
-        const queue_names::parsed parsed = names_->parse(name);
-        const std::int64_t number = unwrap(parsed.sequence);
+        const std::optional<queue_names::parsed> parsed = names_->contender(name);
+        if (!parsed) continue;
+        const std::int64_t number = unwrap(parsed->sequence);
         latest = latest ? std::max(*latest, number) : number;
         if (local* l = find(number, name))
             l->seen = number_of_listing;
         else if (find_departing(number, name))  // G15
             departing_ahead = departing_ahead || (!waiting_.empty() && number < waiting_.begin()->first.number);
         else
-            others.push_back({number, parsed.kind, &name});
+            others.push_back({number, parsed->kind, &name});
     }
     std::sort(others.begin(), others.end(), [](const numbered& a, const numbered& b) {
         return a.number != b.number ? a.number < b.number : a.kind < b.kind;
