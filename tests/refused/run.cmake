@@ -1,6 +1,6 @@
-# cmake -DCXX=compiler "-DFLAGS=..." -P run.cmake: accepted.cpp compiles, and in no_body.cpp and refused.cpp each line
-# that is marked fails with our words, and no other. Only g++ 12 and older refuse what is in refused.cpp. clang, if
-# there is one, warns of the lines that are marked in dropped.cpp, which g++ 12 does not.
+# cmake -DCXX=compiler "-DFLAGS=..." -P run.cmake: accepted.cpp compiles, and in no_body.cpp, async_refused.cpp and
+# refused.cpp each line that is marked fails with our words, and no other. Only g++ 12 and older refuse what is in
+# refused.cpp. clang, if there is one, warns of the lines that are marked in dropped.cpp, which g++ 12 does not.
 separate_arguments(flags UNIX_COMMAND "${FLAGS}")
 set(here ${CMAKE_CURRENT_LIST_DIR})
 set(compile ${CXX} -std=c++20 -fsyntax-only -w ${flags})
@@ -10,7 +10,8 @@ if(failed)
     message(FATAL_ERROR "accepted.cpp does not compile:\n${said}")
 endif()
 
-# Compares the errors in `said` with the marked lines of the file: `words` begins each of them.
+# Compares the errors in `said` with the marked lines of the file: `words` begins each of them. With a fourth argument,
+# errors of Asio's may follow ours.
 function(compare_errors file words said)
     file(STRINGS ${here}/${file} lines)
     set(number 0)
@@ -28,6 +29,9 @@ function(compare_errors file words said)
     list(LENGTH errors count)
     string(REGEX MATCHALL ": error: " all "${said}")
     list(LENGTH all total)
+    if(ARGN)
+        set(total ${count})
+    endif()
     if(NOT count EQUAL marked OR NOT total EQUAL marked)
         message(FATAL_ERROR
             "${file}: ${marked} lines are marked, ${count} are refused with our words, ${total} errors:\n${said}")
@@ -40,6 +44,16 @@ compare_errors(no_body.cpp
 foreach(called_with "lock_guard ?&" "leadership ?&" "session ?&")
     if(NOT said MATCHES "a_body_is_called_with<(const )?zkasio::${called_with}>")
         message(FATAL_ERROR "no_body.cpp: the errors do not name what a body gets: ${called_with}\n${said}")
+    endif()
+endforeach()
+
+execute_process(COMMAND ${compile} ${here}/async_refused.cpp RESULT_VARIABLE failed ERROR_VARIABLE said)
+set(no_executor "the handler has no executor to run the operation on: write zkasio::async\\(executor, operation, token")
+set(no_default "when it fails, a default-constructed result is passed: return a std::optional")
+compare_errors(async_refused.cpp "(${no_executor}|${no_default})" "${said}" more)
+foreach(words IN ITEMS ${no_executor} ${no_default})
+    if(NOT said MATCHES "${words}")
+        message(FATAL_ERROR "async_refused.cpp: no error says: ${words}\n${said}")
     endif()
 endforeach()
 

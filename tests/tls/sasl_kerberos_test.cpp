@@ -3,6 +3,7 @@
 #include "support/test_client.hpp"
 #include "support/texts.hpp"
 #include "tls/kerberos_realm.hpp"
+#include "tls/recorded_tokens.hpp"
 #include "tls/sasl_server.hpp"
 
 #include <zkasio/client_stats.hpp>
@@ -77,6 +78,25 @@ TEST_CASE("kerberos: a user with a ticket logs in, keeps a lock over reconnects,
     };
     client_options o = s.options().default_acl(acl_of(acl_entry(permission::all, sasl_user("alice@ZKASIO.TEST"))));
     with_client_for(100s, o.session_timeout(paced(20s)).retry(retry_policy::forever()), body);
+}
+
+TEST_CASE("kerberos: of a login that succeeds, no token is logged, at any level") {
+    if (has_no_kerberos()) return;
+    kerberos_site s;
+    s.realm.log_in();
+    std::string logged;
+    client_options o = s.options();
+    const auto recorded = std::make_shared<const recorded_tokens>(o.sasl());
+    o.sasl(recorded).log([&](const log_record& r) { logged += std::string(r.text()) + '\n'; }, log_level::debug);
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await zk.get("/");
+        co_await zk.close();
+    };
+    with_client(std::move(o), body);
+    CHECK_FALSE(logged.empty());
+    CHECK(recorded->all().size() >= 3);
+    CHECK(recorded->found_in(logged) == "");
+    CHECK(recorded->found_in("x" + recorded->all().front() + "y") != "");
 }
 
 TEST_CASE("kerberos: the servers' principal is what the options say") {

@@ -35,21 +35,27 @@ private:
     temporary_directory files_;
 };
 
+/// The setting by which servers demand a login.
+enum class sasl_demand {
+    none,
+    of_sessions,  ///< sessionRequireClientSASLAuth
+    enforced,     ///< enforce.auth.enabled
+    both
+};
+
 /// A real ZooKeeper with the users alice ("wonder") and bob ("builder").
 class zookeeper_with_sasl {
 public:
-    /// @param demands a login, by both settings that there are
-    explicit zookeeper_with_sasl(bool demands = false, testing::server_options o = {})
-        : server_(1, demanding(setup_.options(std::move(o)), demands)) {}
+    explicit zookeeper_with_sasl(sasl_demand how = sasl_demand::none, testing::server_options o = {})
+        : server_(1, demanding(setup_.options(std::move(o)), how)) {}
     std::string address() const { return server_.connect_string(); }
     test_server& process() noexcept { return server_; }
 
 private:
-    static testing::server_options demanding(testing::server_options o, bool demands) {
-        if (demands)
-            o.line("sessionRequireClientSASLAuth=true")
-                .line("enforce.auth.enabled=true")
-                .line("enforce.auth.schemes=sasl");
+    static testing::server_options demanding(testing::server_options o, sasl_demand how) {
+        if (how == sasl_demand::of_sessions || how == sasl_demand::both) o.line("sessionRequireClientSASLAuth=true");
+        if (how == sasl_demand::enforced || how == sasl_demand::both)
+            o.line("enforce.auth.enabled=true").line("enforce.auth.schemes=sasl");
         return o;
     }
 

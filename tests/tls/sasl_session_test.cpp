@@ -3,6 +3,7 @@
 #include "support/fault_proxy.hpp"
 #include "support/test_client.hpp"
 #include "support/texts.hpp"
+#include "tls/recorded_tokens.hpp"
 #include "tls/sasl_server.hpp"
 #include "tls/tls_server.hpp"
 
@@ -13,6 +14,7 @@
 #include <zkasio/session.hpp>
 
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -31,7 +33,7 @@ acl only_for(const std::string& user) { return acl_of(acl_entry(permission::all,
 }  // namespace
 
 TEST_CASE("sasl: a user logs in where that is demanded, and is who the servers say") {
-    const zookeeper_with_sasl server(true);
+    const zookeeper_with_sasl server(GENERATE(sasl_demand::of_sessions, sasl_demand::enforced));
     auto body = [&](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "sasl");
         co_await zk.create(dir + "/a", "one");
@@ -49,7 +51,7 @@ TEST_CASE("sasl: a user logs in where that is demanded, and is who the servers s
 }
 
 TEST_CASE("sasl: a wrong password, and a user that does not exist, are final, and no secret is told") {
-    const zookeeper_with_sasl server(true);
+    const zookeeper_with_sasl server(sasl_demand::both);
     for (const char* user : {"alice", "nobody"}) {
         CAPTURE(user);
         std::string logged, text;
@@ -72,8 +74,26 @@ TEST_CASE("sasl: a wrong password, and a user that does not exist, are final, an
     }
 }
 
+TEST_CASE("sasl: of a login that succeeds, no token is logged, at any level") {
+    const zookeeper_with_sasl server(sasl_demand::both);
+    std::string logged;
+    const auto recorded = std::make_shared<const recorded_tokens>(digest_md5("alice", "wonder"));
+    client_options o = options(server.address()).sasl(recorded);
+    o.log([&](const log_record& r) { logged += std::string(r.text()) + '\n'; }, log_level::debug);
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await zk.get("/");
+        co_await zk.close();
+    };
+    with_client(std::move(o), body);
+    CHECK_FALSE(logged.empty());
+    CHECK(recorded->all().size() >= 3);  // a challenge, the answer to it, and the server's proof
+    CHECK(recorded->found_in(logged) == "");
+    CHECK_FALSE(has(logged, "wonder"));
+    CHECK(recorded->found_in("x" + recorded->all().front() + "y") != "");
+}
+
 TEST_CASE("sasl: a node whose ACL names a user is that user's only") {
-    const zookeeper_with_sasl server(true);
+    const zookeeper_with_sasl server(sasl_demand::both);
     test_loop loop;
     const test_client alice(loop.executor(), as_alice(server.address()).default_acl(only_for("alice")));
     const test_client bob(loop.executor(), as("bob", "builder", server.address()));
@@ -100,7 +120,7 @@ TEST_CASE("sasl: a node whose ACL names a user is that user's only") {
 }
 
 TEST_CASE("sasl: a lock is kept when connections are cut, and when the server is started again") {
-    zookeeper_with_sasl server(true);
+    zookeeper_with_sasl server(sasl_demand::both);
     fault_proxy proxy(server.address());
     auto body = [&](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "sasl-lock");
@@ -124,7 +144,7 @@ TEST_CASE("sasl: a lock is kept when connections are cut, and when the server is
 }
 
 TEST_CASE("sasl: a session is handed over, and resumed, with a login each time") {
-    const zookeeper_with_sasl server(true);
+    const zookeeper_with_sasl server(sasl_demand::both);
     test_loop loop;
     auto body = [&]() -> asio::awaitable<void> {
         const test_client former(loop.executor(), as_alice(server.address()));
@@ -141,7 +161,7 @@ TEST_CASE("sasl: a session is handed over, and resumed, with a login each time")
 }
 
 TEST_CASE("sasl: a server without it, and servers of which one does not know the user") {
-    const zookeeper_with_sasl server(true);
+    const zookeeper_with_sasl server(sasl_demand::both);
     const std::string without = first_server();
     const std::string none = "SASL: the server does not offer it (its JAAS configuration has no section Server)";
     auto refused = [&](client zk) -> asio::awaitable<void> {
@@ -158,7 +178,7 @@ TEST_CASE("sasl: a server without it, and servers of which one does not know the
 }
 
 TEST_CASE("sasl: a login that is cut, in either direction, costs a connection and nothing else") {
-    const zookeeper_with_sasl server(true);
+    const zookeeper_with_sasl server(sasl_demand::both);
     fault_proxy proxy(server.address());
     proxy.plan_connections([](std::size_t n) {
         fault_proxy::plan p;

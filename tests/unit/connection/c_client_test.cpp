@@ -216,6 +216,27 @@ TEST_CASE("c_client: a client that asks all the time moves, too, and loses no re
     z.run(z.options(), body);
 }
 
+TEST_CASE("c_client: a client that holds something moves while its lease is fresh, not in the lease's last half") {
+    two_zones z;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const session own = co_await zk.current_session();
+        const session_hold hold = own.hold("");
+        const auto left = [&] { return hold.held_until() - boot_clock::now(); };
+        std::optional<boot_clock::duration> at_move;
+        co_await z.until([&] { return z.far.count(opcode::multi) >= 1; });
+        co_await z.until([&] { return left() < 2600ms; });
+        z.up();
+        z.near.greet = [&](const wire_server::handshake&) {
+            at_move = left();
+            return z.session_of_both;
+        };
+        co_await z.until([&] { return at_move.has_value(); });
+        CHECK(*at_move > 2800ms);  // half of the session timeout, but for the time of the connection
+        CHECK(hold.held());
+    };
+    z.run(z.options().lease_renewal(lease_renewal::half), body);
+}
+
 TEST_CASE("c_client: a client that loses what it holds with its connection moves when it holds nothing") {
     two_zones z;
     auto body = [&](client zk) -> asio::awaitable<void> {

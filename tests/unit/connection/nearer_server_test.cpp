@@ -1,5 +1,6 @@
 // In which order servers are tried, and whether a nearer one is up again.
 #include "support/catch.hpp"
+#include "support/fork_child.hpp"
 #include "support/texts.hpp"
 
 #include <zkasio/detail/connection/nearer_server.hpp>
@@ -9,6 +10,8 @@
 #include <asio/ip/tcp.hpp>
 #include <asio/read.hpp>
 #include <asio/write.hpp>
+
+#include <sys/wait.h>
 
 #include <chrono>
 #include <cstddef>
@@ -249,6 +252,31 @@ TEST_CASE("nearer_server: what is stopped, or looked for instead, is not found")
     b.io.run_for(30ms);
     CHECK(one.visits == 2);
     CHECK(b.alive.use_count() == 1);
+}
+
+TEST_CASE("nearer_server: a child process drops the search, and that of its parent goes on") {
+    bench b;
+    door one(b.io);
+    one.open();
+    int found = 0;
+    b.nearer.look(b.alive, {5ms, 300ms, 5000ms}, {one.where()}, [&](const server_address&) { ++found; });
+    b.until([&] { return one.visits == 1; });  // of two
+    b.io.notify_fork(asio::execution_context::fork_prepare);
+    const pid_t pid = fork_child([&]() -> std::string {
+        b.io.notify_fork(asio::execution_context::fork_child);
+        one.close();
+        b.nearer.stop();
+        b.io.restart();
+        b.io.poll();
+        if (found != 0) return "a server was found";
+        return b.alive.use_count() == 1 ? "" : "the search keeps its owner alive";
+    });
+    b.io.notify_fork(asio::execution_context::fork_parent);
+    REQUIRE(pid > 0);
+    int status = -1;
+    REQUIRE(::waitpid(pid, &status, 0) == pid);
+    CHECK(status == 0);
+    b.until([&] { return found == 1; });
 }
 
 }  // namespace nearer_server_tests

@@ -37,6 +37,7 @@ namespace {
 struct sasl_wire {
     std::string from_server, to_server;
     std::size_t at_once = 1000;
+    std::size_t takes = std::string::npos;  // so many bytes reach the server
     bool has_ended = false, has_failed = false, is_full = false, wants_output = false;
 };
 
@@ -57,7 +58,7 @@ public:
         if (wire_.is_full) return {progress::needs_output};
         if (wire_.has_failed) return {progress::failed};
         const std::size_t n = std::min(from.size(), wire_.at_once);
-        wire_.to_server.append(from.data(), n);
+        wire_.to_server.append(from.data(), std::min(n, wire_.takes - wire_.to_server.size()));
         return {progress::done, n};
     }
     std::string failure() const override { return "the wire's"; }
@@ -494,4 +495,96 @@ TEST_CASE("a connection that ends in the middle of a login is a login that has f
     }
     SECTION("as it is given up") { begin_login(rig); }
     CHECK(rig.channel->kind_of_failure() == kind::login);
+}
+
+namespace {
+
+std::string whole_login() {
+    return session_request() + sasl_token(1, "first") + sasl_token(2, "answer to challenge");
+}
+
+// A server in a login. It ends the connection behind so many bytes that it has sent, or received.
+struct server_that_ends {
+    explicit server_that_ends(sasl_wire& w) : wire(w) {}
+
+    void take_turn() {
+        const std::size_t first = session_request().size(), second = first + sasl_token(1, "first").size();
+        const std::size_t heard = wire.to_server.size();
+        std::string due;
+        if (heard >= first) due += greeting().frame();
+        if (heard >= second) due += sasl_answer(1, "challenge");
+        if (heard == whole_login().size()) due += sasl_answer(2, "proof");
+        due.resize(std::min(due.size(), sends));
+        wire.from_server += due.substr(sent);
+        sent = due.size();
+        if (wire.from_server.empty() && (sent == sends || heard == wire.takes))
+            (by_reset ? wire.has_failed : wire.has_ended) = true;
+    }
+
+    sasl_wire& wire;
+    std::size_t sends = std::string::npos, sent = 0;
+    bool by_reset = false;
+};
+
+// Until the login is over, or the connection. What has passed to the library.
+std::string play_login(channel_rig& rig, server_that_ends& server) {
+    rig.make();
+    std::string library = session_request(), passed;
+    std::array<char, 64> some{};
+    for (int i = 0; i < 500; ++i) {
+        server.take_turn();
+        const progress shaken = rig.channel->handshake();
+        if (shaken == progress::failed) return passed;
+        rig.turn();
+        if (shaken != progress::done) continue;
+        if (!library.empty()) {
+            const secure_channel::transfer t = rig.channel->write(library);
+            if (t.how == progress::failed) return passed;
+            library.erase(0, t.bytes);
+        }
+        const secure_channel::transfer t = rig.channel->read(some);
+        passed.append(some.data(), t.bytes);
+        if (t.how == progress::failed || t.how == progress::ended || passed == greeting().frame()) return passed;
+    }
+    FAIL("the login does not end");
+    return passed;
+}
+
+}  // namespace
+
+TEST_CASE("a connection that ends behind any byte of a login has let nothing pass, and the next one logs in") {
+    const std::size_t all_sent = (greeting().frame() + sasl_answer(1, "challenge") + sasl_answer(2, "proof")).size();
+    struct end {
+        std::size_t sends, takes;
+    };
+    std::vector<end> ends;
+    for (std::size_t n = 0; n < all_sent; ++n) ends.push_back({n, std::string::npos});
+    for (std::size_t n = 0; n < whole_login().size(); ++n) ends.push_back({std::string::npos, n});
+    const bool by_reset = GENERATE(false, true);
+    const std::size_t at_once = GENERATE(as<std::size_t>{}, 1, 7, 1000);
+    for (const end& e : ends) {
+        CAPTURE(by_reset, at_once, e.sends, e.takes);
+        channel_rig rig;
+        rig.wire.at_once = at_once;
+        rig.wire.takes = e.takes;
+        server_that_ends server(rig.wire);
+        server.sends = e.sends;
+        server.by_reset = by_reset;
+        CHECK(play_login(rig, server) == "");
+        CHECK(whole_login().starts_with(rig.wire.to_server));
+        const bool had_session = e.sends == std::string::npos ? e.takes >= session_request().size()
+                                                              : e.sends >= greeting().frame().size();
+        using kind = secure_channel::failure_kind;
+        CHECK(rig.channel->kind_of_failure() == (had_session ? kind::login : kind::connection));
+        if (had_session) CHECK(rig.channel->write(std::string("request")).how == progress::failed);
+        CHECK(whole_login().starts_with(rig.wire.to_server));
+
+        rig.wire = {};
+        rig.wire.at_once = at_once;
+        server_that_ends healthy(rig.wire);
+        CHECK(play_login(rig, healthy) == greeting().frame());
+        CHECK(rig.wire.to_server == whole_login());
+        rig.write("request");
+        CHECK(rig.wire.to_server == whole_login() + "request");
+    }
 }
