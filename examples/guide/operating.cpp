@@ -11,11 +11,17 @@
 #include <asio/co_spawn.hpp>
 #include <asio/io_context.hpp>
 
+#include <fnmatch.h>
+
 #include <chrono>
 #include <iostream>
+#include <istream>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 using namespace std::chrono_literals;
 
@@ -30,6 +36,35 @@ zkasio::client_options in_this_zone(std::string servers) {
     return zkasio::client_options(servers).prefer(rank);
 }
 // [/prefer]
+
+// [zone-file]
+// Lines of "<address pattern> <zone>", such as "10.1.* a"; '#' begins a comment. The first one that fits counts.
+class zone_file {
+public:
+    explicit zone_file(std::istream& lines) {
+        for (std::string line; std::getline(lines, line);) {
+            std::istringstream words(line.substr(0, line.find('#')));
+            std::string pattern, zone;
+            if (words >> pattern >> zone) zones_.emplace_back(std::move(pattern), std::move(zone));
+        }
+    }
+    std::string zone_of(const std::string& address) const {
+        for (const auto& [pattern, zone] : zones_)
+            if (::fnmatch(pattern.c_str(), address.c_str(), 0) == 0) return zone;
+        return {};
+    }
+
+private:
+    std::vector<std::pair<std::string, std::string>> zones_;
+};
+
+zkasio::client_options in_zone(const std::string& own, const zone_file& zones, std::string servers) {
+    const auto rank = [zones, own](std::string_view, std::string_view address) {
+        return zones.zone_of(std::string(address)) == own ? 0 : 1;
+    };
+    return zkasio::client_options(servers).prefer(rank);
+}
+// [/zone-file]
 
 // [rooted]
 asio::awaitable<void> two_components(zkasio::client zk) {
@@ -120,6 +155,14 @@ asio::awaitable<void> in_coroutines(zkasio::client zk, zkasio::client stranger) 
     const zkasio::client near(zk.get_executor(), in_this_zone(zk.options().servers()).follow_ensemble());
     co_await near.connected();
     co_await near.close();
+    std::istringstream lines("# the machines of each zone\n10.1.* a\n10.* b\n2001:db8:2:* b  # by IPv6\nnonsense\n");
+    const zone_file zones(lines);
+    for (const auto& [address, zone] : {std::pair("10.1.2.3", "a"), std::pair("10.2.0.1", "b"),
+                                        std::pair("2001:db8:2:0:0:0:0:1", "b"), std::pair("192.0.2.1", "")})
+        if (zones.zone_of(address) != zone) throw std::runtime_error(std::string("not the zone of ") + address);
+    const zkasio::client zoned(zk.get_executor(), in_zone("a", zones, zk.options().servers()));
+    co_await zoned.connected();
+    co_await zoned.close();
     co_await stranger.close();
     co_await zk.close();
 }

@@ -1,14 +1,23 @@
 """zklock that logs in by SASL: a server that knows a user, one that has no SASL, and what is refused before that."""
 
 import os
+import shutil
 import socket
 import subprocess
 import tempfile
+import time
 
 import support
 
 SERVER = os.path.join(os.environ["ZKLOCK_SOURCES"], "../../scripts/zookeeper_server.sh")
 USERS = 'Server { org.apache.zookeeper.server.auth.DigestLoginModule required user_alice="s3cret"; };'
+
+KDC_PATH = os.environ.get("PATH", "/usr/bin:/bin") + ":/usr/sbin:/sbin"
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return free.getsockname()[1]
 
 
 class Sasl(support.CliTest):
@@ -33,18 +42,65 @@ class Sasl(support.CliTest):
             self.assertIn(words, err)
             self.assertNotIn("s3cret", err)
 
-    def server(self):
+    def server(self, users=USERS, more=""):
         """The address of a server that demands a login."""
-        users = self.file(USERS)
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            port = free.getsockname()[1]
-        properties = (f"-Djava.security.auth.login.config={users} -Dzookeeper.sessionRequireClientSASLAuth=true "
+        users = self.file(users)
+        port = free_port()
+        properties = (f"-Djava.security.auth.login.config={users} -Dzookeeper.sessionRequireClientSASLAuth=true {more} "
                       "-Dzookeeper.authProvider.sasl=org.apache.zookeeper.server.auth.SASLAuthenticationProvider")
         running = subprocess.Popen(["bash", SERVER, os.path.dirname(users), "127.0.0.1", str(port)],
                                    env={**os.environ, "JAVA_TOOL_OPTIONS": properties})
         self.addCleanup(running.wait)
         self.addCleanup(running.kill)
         return f"127.0.0.1:{port}"
+
+    def realm(self):
+        """A realm of the test's own, with alice ("s3cret") and a key for zookeeper/localhost: its files, and what a
+        program needs in its environment."""
+        missing = [p for p in ("krb5kdc", "kadmin.local", "kdb5_util", "kinit") if not shutil.which(p, path=KDC_PATH)]
+        if missing:
+            self.skipTest(f"no {missing[0]}")
+        files = os.path.dirname(self.file(""))
+        port = free_port()
+        with open(f"{files}/krb5.conf", "w") as f:
+            f.write("[libdefaults]\n default_realm = ZKASIO.TEST\n dns_lookup_kdc = false\n rdns = false\n"
+                    " dns_canonicalize_hostname = false\n udp_preference_limit = 1\n"
+                    f"[realms]\n ZKASIO.TEST = {{\n  kdc = 127.0.0.1:{port}\n }}\n")
+        with open(f"{files}/kdc.conf", "w") as f:
+            f.write(f"[kdcdefaults]\n kdc_listen = 127.0.0.1:{port}\n kdc_tcp_listen = 127.0.0.1:{port}\n"
+                    f"[realms]\n ZKASIO.TEST = {{\n  database_name = {files}/db\n  key_stash_file = {files}/stash\n"
+                    "  supported_enctypes = aes256-cts:normal\n }\n" f"[logging]\n kdc = FILE:{files}/kdc.log\n")
+        own = {"KRB5_CONFIG": f"{files}/krb5.conf", "KRB5_KDC_PROFILE": f"{files}/kdc.conf",
+               "KRB5CCNAME": f"FILE:{files}/tickets"}
+        everything = {**os.environ, **own, "PATH": KDC_PATH}
+        for command in ("kdb5_util create -s -r ZKASIO.TEST -P master", "kadmin.local -q 'addprinc -pw s3cret alice'",
+                        "kadmin.local -q 'addprinc -randkey zookeeper/localhost'",
+                        f"kadmin.local -q 'ktadd -k {files}/keytab zookeeper/localhost'"):
+            subprocess.run(["sh", "-c", command], env=everything, check=True, capture_output=True)
+        kdc = subprocess.Popen(["krb5kdc", "-n", "-r", "ZKASIO.TEST", "-P", f"{files}/kdc.pid"], env=everything,
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.addCleanup(kdc.wait)
+        self.addCleanup(kdc.kill)
+        while kdc.poll() is None and subprocess.run(["sh", "-c", "echo s3cret | kinit alice"], env=everything,
+                                                    capture_output=True).returncode != 0:
+            time.sleep(0.1)
+        return files, own
+
+    def test_a_login_with_a_ticket(self):
+        files, own = self.realm()
+        users = ("Server { com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true "
+                 f'keyTab="{files}/keytab" storeKey=true useTicketCache=false '
+                 'principal="zookeeper/localhost@ZKASIO.TEST"; };')
+        address = self.server(users, f"-Djava.security.krb5.conf={files}/krb5.conf")
+        at = ["--connect", address.replace("127.0.0.1", "localhost"), "--connect-timeout", "60s"]
+        for options, more in ((["--kerberos"], {}), ([], {"ZK_KERBEROS": "1"})):
+            status, out, err = self.zklock("whoami", *at, *options, environment={**own, **more})
+            self.assertEqual(status, 0, err)
+            self.assertIn("alice@ZKASIO.TEST", out)
+        os.remove(f"{files}/tickets")
+        status, _, err = self.zklock("whoami", *at[:2], "--connect-timeout", "3s", "--kerberos", environment=own)
+        self.assertNotEqual(status, 0)
+        self.assertIn("SASL: Kerberos: ", err)
 
     def test_a_login(self):
         options = ["--connect", self.server(), "--sasl-user", "alice", "--sasl-password-file"]

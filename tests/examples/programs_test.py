@@ -1,6 +1,7 @@
 """What the small examples say, and how they end, when something is not as usual."""
 
 import os
+import socket
 import subprocess
 import sys
 import unittest
@@ -22,6 +23,15 @@ class Programs(unittest.TestCase):
         done = run("start", "127.0.0.1:1", "1")
         self.assertEqual(done.returncode, 1)
         self.assertIn("not connected", done.stderr)
+
+    def test_a_client_without_a_log_says_by_itself_that_a_server_does_not_answer(self):
+        with socket.create_server(("127.0.0.1", 0)) as silent:  # accepts, and says nothing
+            address = "%s:%d" % silent.getsockname()
+            done = run("start", address, "4")
+        self.assertEqual(done.returncode, 1)
+        warnings = [line for line in done.stderr.splitlines() if line.startswith("zkasio: warning: cannot connect")]
+        self.assertTrue(warnings, done.stderr)
+        self.assertIn(address, warnings[0])
 
     def test_what_is_refused_on_purpose_does_not_look_like_a_failure(self):
         done = run("live_config", SERVERS)
