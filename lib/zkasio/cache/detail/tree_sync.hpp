@@ -41,10 +41,10 @@ struct tree_delta {
 /// - C1: a node is read with a watch; when the watch fires, the node is read again. So every change is followed by a
 ///   read.
 /// - C2: if a node changes while a read is under way, the node is read again: the answer may be older than the change.
-/// - C3: the known state of a node is compared by czxid, mzxid and pzxid. Another czxid is another node of the same
-///   name: the old node counts as removed, with all nodes below it that are older than the new node, and the new node
-///   as added. (`version` begins again, and may look the same.) Nodes below that are younger than the new node were
-///   read before the new node, and stay.
+/// - C3: the known state of a node is compared by czxid, mzxid and aversion, and the names of its children (C5) by the
+///   names: nothing relies on pzxid. Another czxid is another node of the same name: the old node counts as removed,
+///   with all nodes below it that are older than the new node, and the new node as added. (`version` begins again, and
+///   may look the same.) Nodes below that are younger than the new node were read before the new node, and stay.
 /// - C4: without a connection, no change of a watched node is reported. With the next connection all nodes are looked
 ///   at again, from the root downwards; until then snapshots say that they are not current.
 /// - C5: the names of the children are read with a watch of their own, unless the node is ephemeral or at the depth
