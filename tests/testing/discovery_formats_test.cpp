@@ -13,6 +13,7 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 using namespace zkasio;
 using namespace zkasio::test;
@@ -133,6 +134,31 @@ TEST_CASE("instance_format: of a registry, and of its providers", "[testing]") {
           "instance /base/orders/nonsense: invalid argument (this is no \"<address>:<port>\")");
     CHECK(failure_of([&] { ensemble.run(made.update(orders().port({}))); }) ==
           "update /base/orders/a: invalid argument (an instance needs an address and a port in this format)");
+}
+
+TEST_CASE("instance_format: members of a ServerSet are announced through a registry", "[testing]") {
+    fake_ensemble ensemble;
+    const client zk = ensemble.client();
+    const registry at(zk, "/aurora/www", registry_options().format(instance_format::server_sets()));
+    // A name of one's own, which is the name of the node.
+    announcement one = ensemble.run(at.announce(orders().id("member_0000000007")));
+    CHECK(ensemble.children("/aurora/www/orders") == texts{"member_0000000007"});
+    CHECK(ensemble.data("/aurora/www/orders/member_0000000007") ==
+          R"({"additionalEndpoints":{},"serviceEndpoint":{"host":"10.0.0.1","port":8080},"status":"ALIVE"})");
+    CHECK(ensemble.owns(zk, "/aurora/www/orders/member_0000000007"));
+    // A numbered one has an id in front.
+    service_instance numbered = orders();
+    numbered.id("member_").type(service_type::dynamic_sequential).port(8081);
+    const announcement two = ensemble.run(at.announce(numbered));
+    const std::vector<std::string> names = ensemble.children("/aurora/www/orders");
+    REQUIRE(names.size() == 2);
+    CHECK(names[0].starts_with("_c_"));
+    CHECK(names[0].ends_with("-member_0000000001"));
+    CHECK(ensemble.run(at.instances("orders")).instances().size() == 2);
+    ensemble.run(one.withdraw());
+    const service_view left = ensemble.run(at.instances("orders"));
+    REQUIRE(left.instances().size() == 1);
+    CHECK(left.instances()[0].port() == 8081);
 }
 
 TEST_CASE("instance_format: a reader alone, of names", "[testing]") {

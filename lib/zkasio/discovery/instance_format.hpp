@@ -36,7 +36,9 @@ public:
     /// Twitter's ServerSets, as Finagle and Aurora write them: a JSON object with "serviceEndpoint" ("host", "port"),
     /// "additionalEndpoints" and "status". enabled() means "ALIVE". The whole object is the payload(): so
     /// payload_number("shard") is the shard, and what a written payload has besides these fields is kept. Their nodes
-    /// are called member_<number>: id("member_") and service_type::dynamic_sequential.
+    /// are called member_<number>: announce with an id() such as "member_0000000007", which no other member has. (With
+    /// service_type::dynamic_sequential, the server appends the number, but the name begins with another id, `_c_...`:
+    /// programs that look for names beginning with "member_" do not see such a node.)
     static instance_format server_sets();
 
     /// "<address>:<port>", or "[<address>]:<port>" for an IPv6 address: the data of a node, or, of a node without data,
