@@ -1,5 +1,6 @@
-// Members of a group and instances of a service that come, change and go at random, over cuts and kills of servers. In
-// each pause a fresh listing shows exactly those that are to stand, and so do an observer and a provider.
+// Members of a group and instances of a service that come, change and go at random, and members of a partitioner that
+// come and go, over cuts and kills of servers. In each pause a fresh listing shows exactly those that are to stand, and
+// so do an observer and a provider, and each partition has one owner.
 
 #include "faults/truth.hpp"
 #include "support/lock_checks.hpp"
@@ -7,14 +8,18 @@
 #include <zkasio/discovery/provider.hpp>
 #include <zkasio/discovery/registry.hpp>
 #include <zkasio/error.hpp>
+#include <zkasio/locks/fencing_token.hpp>
 #include <zkasio/membership/group.hpp>
+#include <zkasio/membership/partitioner.hpp>
 
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -22,12 +27,17 @@ namespace discovery_truth_test {
 
 using namespace zkasio;
 using namespace zkasio::test;
+using namespace std::chrono_literals;
 
 namespace {
 
-const std::string root = "/members-truth", group_path = root + "/group", base = root + "/services", service = "orders";
+const std::string root = "/members-truth", group_path = root + "/group", base = root + "/services", service = "orders",
+                  partitioner_path = root + "/work";
+
+const std::vector<std::string> partitions{"p0", "p1", "p2", "p3", "p4", "p5", "p6"};
 
 using truths = std::map<std::string, std::string>;  // data, by the names of the nodes
+using tokens = std::map<std::string, fencing_token>;
 
 service_instance instance_of(const std::string& id, std::uint16_t port) {
     return service_instance(service).id(id).address("10.0.0.1").port(port).registered({});
@@ -65,16 +75,19 @@ asio::awaitable<truths> listing_of(client zk, std::string directory) {
 }
 
 // ------------------------------------------------------------------------------------------------- who comes and goes
-// The members and instances of one client, whose ids are its own.
+// The members and instances of one client, whose ids are its own, and its part of the partitions.
 class crew {
 public:
-    crew(client zk, std::string name, unrest& of)
-        : group_(zk, group_path), registry_(zk, base), name_(std::move(name)), of_(of) {}
+    crew(client zk, std::string name, unrest& of, tokens& last)
+        : zk_(zk), group_(zk, group_path), registry_(zk, base), name_(std::move(name)), of_(of), last_(last) {}
 
     asio::awaitable<void> change_until_over() {
         while (!of_.over) {
             const std::string id = name_ + std::to_string(of_.below(6));
-            if (of_.below(2) == 0)
+            const unsigned what = of_.below(9);
+            if (what == 0)
+                co_await change_share();
+            else if (what % 2 == 0)
                 co_await change_member(id);
             else
                 co_await change_instance(id);
@@ -84,12 +97,19 @@ public:
     asio::awaitable<void> end() {
         while (!members_.empty()) co_await leave(members_.begin()->first);
         while (!instances_.empty()) co_await withdraw(instances_.begin()->first);
+        if (share_) co_await change_share();
     }
     void add_members_to(truths& all) const {
         for (const auto& [id, m] : members_) all[id] = m.data;
     }
     void add_instances_to(truths& all) const {
         for (const auto& [id, i] : instances_) all[id] = i.is.to_json();
+    }
+    bool has_share() const { return share_.has_value(); }
+    bool owns_its_share() const { return !share_ || share_->of.state() == partitioner_state::acquired; }
+    void add_owned_to(truths& all) const {
+        if (!share_) return;
+        for (const std::string& partition : share_->of.owned()) all[partition] += "owner ";
     }
 
 private:
@@ -100,6 +120,10 @@ private:
     struct instance {
         announcement stands;
         service_instance is;
+    };
+    struct share {
+        partitioner of;
+        running runs;
     };
 
     asio::awaitable<void> change_member(std::string id) {
@@ -128,6 +152,24 @@ private:
             co_await withdraw(id);
         }
     }
+    asio::awaitable<void> change_share() {
+        if (share_) {
+            share_->runs.cancel();
+            const std::error_code ended = co_await share_->runs.code();
+            CHECK(ended == asio::error::operation_aborted);
+            share_.reset();
+            co_return;
+        }
+        const auto own = [this](held_partition& p) -> asio::awaitable<void> {
+            fencing_token& last = last_[p.name()];
+            CHECK(last < p.token());
+            last = p.token();
+            co_await p.lost();
+        };
+        const partitioner_options how = partitioner_options().settle(paced(200ms));
+        const partitioner of(zk_, partitioner_path, partitions, how);
+        share_.emplace(share{of, running(co_await asio::this_coro::executor, of.run(own))});
+    }
     asio::awaitable<void> leave(std::string id) {
         co_await members_.at(id).stands.leave();
         members_.erase(id);
@@ -137,20 +179,24 @@ private:
         instances_.erase(id);
     }
 
+    client zk_;
     group group_;
     registry registry_;
     const std::string name_;
     unrest& of_;
+    tokens& last_;
+    std::optional<share> share_;
     std::map<std::string, member> members_;
     std::map<std::string, instance> instances_;
 };
 
 }  // namespace
 
-TEST_CASE("members and instances: in each pause of random changes and cuts and kills all show those that stand") {
+TEST_CASE("members, instances and partitions: in each pause of random changes and cuts and kills all is as it stands") {
     troubled_servers some;
     int rounds = 0;
     unrest changes;
+    tokens last;
     test_loop loop(how_long() + 180s);
     auto body = [&]() -> asio::awaitable<void> {
         const auto executor = co_await asio::this_coro::executor;
@@ -162,7 +208,7 @@ TEST_CASE("members and instances: in each pause of random changes and cuts and k
         co_await lister.create(group_path);
         const create_options with_parents = create_options().parents(missing_parents::create_persistent);
         co_await lister.create(base + "/" + service, bytes(), with_parents);
-        crew a(calm, "a", changes), b(cut, "b", changes);
+        crew a(calm, "a", changes, last), b(cut, "b", changes, last);
         const group_observer observer = group(reader, group_path).observe();
         const provider orders(reader, base, service);
 
@@ -194,6 +240,15 @@ TEST_CASE("members and instances: in each pause of random changes and cuts and k
                 return std::pair(view.current(), shown_by(view));
             };
             co_await until_shown("the provider", of_provider, instances);
+            truths one_owner_each;
+            if (a.has_share() || b.has_share())
+                for (const std::string& partition : partitions) one_owner_each[partition] = "owner ";
+            const auto of_partitions = [&] {
+                truths owned;
+                for (const crew* one : {&a, &b}) one->add_owned_to(owned);
+                return std::pair(a.owns_its_share() && b.owns_its_share(), owned);
+            };
+            co_await until_shown("the partitions", of_partitions, one_owner_each);
             const group_view read_members = co_await group(lister, group_path).members();
             CHECK(shown_by(read_members) == members);
             const service_view read_instances = co_await registry(lister, base).instances(service);
