@@ -97,7 +97,7 @@ private:
         tell([&] {
             // Without the watch, what happens to be heard by the one-shot watches of others is no stream.
             if (is_refused_ || needs_look()) return;
-            watched_event told{static_cast<watched_change>(what), shown_path(root_, path)};
+            watched_event told{static_cast<watched_change>(what), shown_path(root_, path), feed_->told_zxid};
             bytes_ += size_of(told);
             unread_.push_back(std::move(told));
             constexpr std::size_t most = 256 * 1024;
@@ -114,7 +114,7 @@ private:
     bool needs_look() const { return !unread_.empty() && unread_.back().what == watched_change::look_again; }
     void look_again() {
         if (needs_look()) return;
-        unread_.push_back({watched_change::look_again, shown_path(root_, feed_->root)});
+        unread_.push_back({watched_change::look_again, shown_path(root_, feed_->root), 0});
         bytes_ += size_of(unread_.back());
     }
     const one_shot_ptr& next_arrival() {

@@ -5,6 +5,7 @@
 
 #include <asio/awaitable.hpp>
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -32,6 +33,9 @@ enum class watched_change {
 struct watched_event {
     watched_change what = watched_change::look_again;
     std::string path;  ///< of the node; with look_again, the path that is watched
+    /// Of the transaction that has made the change: node_stat::mzxid of a node that was written, czxid of one that was
+    /// created, pzxid of the parent. 0: the server does not say, which ZooKeeper does from 3.9 on; or with look_again.
+    std::int64_t zxid = 0;
 };
 
 /// The changes of a node, or of a tree, one after another: the result of operations::add_watch(). In contrast to a

@@ -29,6 +29,7 @@ void check_event(const std::vector<char>& frame, std::string_view chroot, std::s
     std::optional<told_change> change;
     const char* const wrong = read_event(frame, chroot, change);
     require(!wrong || !change, "a wrong event tells of nothing", text);
+    require(!change || change->zxid >= 0, "a zxid, or none", text);
     require(!change || (change->path.starts_with('/') && change->path.size() <= frame.size()), "a path", text);
 }
 

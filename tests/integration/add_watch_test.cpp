@@ -1,9 +1,13 @@
 // Streams of operations::add_watch(), beside caches and one-shot watches at the same node.
 
+#include "support/surroundings.hpp"
 #include "support/test_client.hpp"
+#include "support/test_server.hpp"
 
 #include <zkasio/cache/tree_cache.hpp>
 
+#include <cstddef>
+#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -29,6 +33,16 @@ asio::awaitable<texts> next_of(const watch_stream& from, std::string dir, std::s
         all.push_back(text_of(event, dir));
     }
     co_return all;
+}
+
+bool servers_tell_zxids() {
+    if (!surroundings::current().has_real_time()) return true;  // in memory
+    const std::string text = ask_first_server("srvr");
+    const std::size_t at = text.find("version: ");
+    int major = 0, minor = 0;
+    REQUIRE(at != text.npos);
+    REQUIRE(std::sscanf(text.c_str() + at, "version: %d.%d", &major, &minor) == 2);
+    return major > 3 || minor >= 9;
 }
 
 }  // namespace
@@ -57,6 +71,22 @@ TEST_CASE("watch_stream: tells of each change, in order, and leaves no watch") {
         told = co_await next_of(narrow, dir, 1);
         CHECK(told == texts{"children of ."});
         co_await narrow.close();
+    };
+    with_client(body);
+}
+
+TEST_CASE("watch_stream: each change has the zxid that its node tells, from 3.9 on") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "watch_stream-zxid");
+        const watch_stream all = co_await zk.add_watch(dir, watch_mode::recursive);
+        const created made = co_await zk.create(dir + "/a");
+        const node_stat changed = co_await zk.set(dir + "/a", "1");
+        const bool is_told = servers_tell_zxids();
+        watched_event event = co_await all.next();
+        CHECK(event.zxid == (is_told ? made.stat.czxid : 0));
+        event = co_await all.next();
+        CHECK(event.zxid == (is_told ? changed.mzxid : 0));
+        co_await all.close();
     };
     with_client(body);
 }

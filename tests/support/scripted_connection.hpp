@@ -34,6 +34,7 @@ struct recorder final : detail::backend_listener {
     struct node_news {
         detail::node_event what;
         std::string path;
+        std::int64_t zxid = 0;
         friend bool operator==(const node_news&, const node_news&) = default;
     };
     void on_reply(detail::op_id id, detail::reply&& r) noexcept override {
@@ -44,8 +45,8 @@ struct recorder final : detail::backend_listener {
     void on_node_event(detail::node_event e, std::string_view path) noexcept override {
         events.push_back({e, std::string(path)});
     }
-    void on_added_watch(detail::node_event e, std::string_view path) noexcept override {
-        added.push_back({e, std::string(path)});
+    void on_added_watch(detail::node_event e, std::string_view path, std::int64_t zxid) noexcept override {
+        added.push_back({e, std::string(path), zxid});
     }
     void on_log(std::string_view line) noexcept override { lines.emplace_back(line); }
     std::map<detail::op_id, std::vector<detail::reply>> replies;
@@ -118,9 +119,10 @@ public:
         send(reply_frame(asked.xid, 0, body, zxid));
     }
     // Of a watch: types as ZooKeeper numbers them, 1 created, 2 deleted, 3 changed, 4 children.
-    void tell(std::int32_t type, std::string_view path) {
+    // Its zxid is told by servers from 3.9 on.
+    void tell(std::int32_t type, std::string_view path, std::int64_t zxid = -1) {
         constexpr std::int32_t connected = 3;
-        send(reply_frame(-1, 0, jute_writer().number(type).number(connected).text(path).bytes(), -1));
+        send(reply_frame(-1, 0, jute_writer().number(type).number(connected).text(path).bytes(), zxid));
     }
     void send(std::string_view bytes) { asio::write(socket_, asio::buffer(bytes)); }
     // "No such node", to the request with this number in its connection; they are numbered by the library, from

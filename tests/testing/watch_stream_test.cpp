@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <system_error>
@@ -104,6 +105,29 @@ TEST_CASE("watch_stream: a recursive one tells of the node and all below, in ord
     e.remove("/a");
     e.create("/a");
     CHECK(one.take() == texts{"removed /a/b", "removed /a", "created /a"});
+}
+
+TEST_CASE("watch_stream: each change has its zxid, where servers say it", "[testing]") {
+    fake_ensemble e;
+    const bool is_told = GENERATE(true, false);
+    e.watches_replace_each_other(!is_told);  // as up to 3.8, which do not
+    const client zk = e.client(calm());
+    e.create("/a");
+    const watch_stream all = watch_of(e, zk, "/a", watch_mode::recursive);
+    const watch_stream names = watch_of(e, zk, "/a", watch_mode::persistent);
+    e.create("/a/b");
+    e.set("/a/b", "1");
+    const auto stat = e.stat("/a/b");
+    REQUIRE(stat);
+    for (const std::int64_t zxid : {stat->czxid, stat->mzxid}) CHECK(e.run(all.next()).zxid == (is_told ? zxid : 0));
+    CHECK(e.run(names.next()).zxid == (is_told ? stat->czxid : 0));
+    const std::int64_t removed = stat->mzxid + 1;
+    e.remove("/a/b");
+    CHECK(e.run(all.next()).zxid == (is_told ? removed : 0));
+    e.cut(zk);
+    const watched_event look = e.run(all.next());
+    CHECK(look.what == watched_change::look_again);
+    CHECK(look.zxid == 0);
 }
 
 TEST_CASE("watch_stream: a persistent one tells of the node and of its children's names", "[testing]") {

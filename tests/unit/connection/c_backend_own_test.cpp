@@ -457,17 +457,18 @@ TEST_CASE("c_backend own frames: an added watch tells of each change, and the li
     c.server.answer(get, get_answer());
     only_reply(c, 1);
     add_watch(c, 2, "/a");
-    for (const std::int32_t type : {1, 3, 3, 2}) c.server.tell(type, "/a/b");
+    std::int64_t zxid = 7;
+    for (const std::int32_t type : {1, 3, 3, 2}) c.server.tell(type, "/a/b", zxid++);
     c.server.tell(3, "/a");
     c.server.tell(3, "/a");
     drive(*c.b, [&] { return c.seen.added.size() == 6; });
     using e = node_event;
-    CHECK(c.seen.added == changes{{e::created, "/a/b"},
-                                  {e::data_changed, "/a/b"},
-                                  {e::data_changed, "/a/b"},
-                                  {e::removed, "/a/b"},
-                                  {e::data_changed, "/a"},
-                                  {e::data_changed, "/a"}});
+    CHECK(c.seen.added == changes{{e::created, "/a/b", 7},
+                                  {e::data_changed, "/a/b", 8},
+                                  {e::data_changed, "/a/b", 9},
+                                  {e::removed, "/a/b", 10},
+                                  {e::data_changed, "/a", 0},
+                                  {e::data_changed, "/a", 0}});
     CHECK(c.seen.events == changes{{e::data_changed, "/a"}});
 }
 

@@ -142,7 +142,9 @@ private:
     void on_reply(op_id id, reply&& r) noexcept override;
     void on_link(link_state s) noexcept override;
     void on_node_event(node_event e, std::string_view path) noexcept override { requests_.node_event(e, path); }
-    void on_added_watch(node_event e, std::string_view path) noexcept override { requests_.added_watch_event(e, path); }
+    void on_added_watch(node_event e, std::string_view path, std::int64_t zxid) noexcept override {
+        requests_.added_watch_event(e, path, zxid);
+    }
     void on_log(std::string_view line) noexcept override { log_library(line); }
 
     // request_table::owner, hold_keeper::owner

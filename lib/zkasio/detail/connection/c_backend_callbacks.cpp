@@ -157,7 +157,8 @@ void c_backend::tell_news() {
             listener_.on_reply(a->id, std::move(a->what));
         }
         if (const auto* n = std::get_if<node_news>(&item)) listener_.on_node_event(n->what, n->path);
-        if (const auto* n = std::get_if<added_watch_news>(&item)) listener_.on_added_watch(n->what.what, n->what.path);
+        if (const auto* n = std::get_if<added_watch_news>(&item))
+            listener_.on_added_watch(n->what.what, n->what.path, n->what.zxid);
         if (const auto* l = std::get_if<log_line>(&item)) listener_.on_log(l->text);
     }
     news_.clear();

@@ -2,6 +2,7 @@
 
 #include <zkasio/detail/connection/c_conversions.hpp>
 
+#include <algorithm>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -225,7 +226,7 @@ const char* read_own_answer(const own_question& asked, std::span<const char> fra
 const char* read_event(std::span<const char> frame, std::string_view chroot, std::optional<told_change>& change) {
     frame_reader from(frame);
     from.number();
-    from.long_number();
+    const std::int64_t zxid = from.long_number();
     from.number();
     const std::int32_t type = from.number();
     from.number();  // the state of a session, which is alive
@@ -234,7 +235,8 @@ const char* read_event(std::span<const char> frame, std::string_view chroot, std
     constexpr node_event types[] = {node_event::created, node_event::removed, node_event::data_changed,
                                     node_event::children_changed};
     if (type < 1 || type > 4) return nullptr;
-    if (const auto ours = without_chroot(path, chroot)) change = {types[type - 1], std::string(*ours)};
+    if (const auto ours = without_chroot(path, chroot))
+        change = {types[type - 1], std::string(*ours), std::max<std::int64_t>(zxid, 0)};
     return nullptr;
 }
 

@@ -45,6 +45,7 @@ const char* read_own_answer(const own_question& asked, std::span<const char> fra
 struct told_change {
     node_event what;
     std::string path;
+    std::int64_t zxid = 0;  // of the change; 0: the server does not say (before ZooKeeper 3.9)
 };
 /// What the frame of a watch says, the frame again without its length.
 /// @param change nothing: the event is of no node, or of none below the chroot.

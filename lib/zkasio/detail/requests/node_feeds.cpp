@@ -97,19 +97,21 @@ void node_feeds::closed(std::error_code why) {
     for (const feed_ptr& f : told) refuse(f, why);
 }
 
-void node_feeds::changed(node_change what, std::string_view path, bool by_one_watch, bool at_root) {
+void node_feeds::changed(node_change what, std::string_view path, bool by_one_watch, bool at_root,
+                         std::int64_t zxid) {
     const auto told = above(path);
     if (told.empty()) return;
     const std::string name(path);
     for (const feed_ptr& f : told) {
-        if (f->up && f->by_one_watch && !f->wants_recursive) {
-            if (by_one_watch) tell_of_node(f, what, path);
-            continue;
-        }
-        const bool is_told = f->by_one_watch ? by_one_watch && what != node_change::children_changed
+        f->told_zxid = zxid;
+        const bool is_of_node = f->by_one_watch && !f->wants_recursive;
+        const bool is_told = f->by_one_watch ? by_one_watch && (is_of_node || what != node_change::children_changed)
                                              : !by_one_watch || at_root;
-        if (f->up && is_told)
+        if (f->up && is_told && is_of_node)
+            tell_of_node(f, what, path);
+        else if (f->up && is_told)
             call(f, [&](node_feed_listener& to) { to.changed(what, name); });
+        f->told_zxid = 0;
     }
 }
 

@@ -30,6 +30,7 @@ struct feed_state {
     bool wants_recursive = true;    ///< that one; false: changes of the root alone, and of the names of its children
     bool by_one_watch = false;     ///< has one, on this connection
     bool by_recursive = false;     ///< which is recursive
+    std::int64_t told_zxid = 0;    ///< while the listener is told of a change: its transaction, as far as a server says
 
     // With one watch, reads of one turn travel together; while two batches are under way, others wait.
     using read = std::pair<node_read, std::string>;
@@ -74,7 +75,8 @@ public:
     }
 
     /// @param by_one_watch told by a recursive watch: to the feeds that have one. `at_root`: and to all others.
-    void changed(node_change what, std::string_view path, bool by_one_watch, bool at_root = false);
+    void changed(node_change what, std::string_view path, bool by_one_watch, bool at_root = false,
+                 std::int64_t zxid = 0);
     /// This client has presented a credential, and a server has accepted it.
     void authenticated() const;
     /// Whether a feed relies on this watch.

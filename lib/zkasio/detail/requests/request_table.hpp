@@ -131,7 +131,7 @@ public:
     void answered(op_id id, reply&& r);
     void node_event(node_event e, std::string_view path);
     /// Of a recursive watch of feeds.
-    void added_watch_event(detail::node_event e, std::string_view path);
+    void added_watch_event(detail::node_event e, std::string_view path, std::int64_t zxid = 0);
 
     // ------------------------------------------------------------------------------------------------------ watches
     void leave_watch(const watch_ptr& w);

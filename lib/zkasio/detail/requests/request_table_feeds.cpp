@@ -340,12 +340,12 @@ void request_table::set_children_watch_again(const std::string& root) {
     if (feeds_.watches(root, watch_kind::children)) feeds_.changed(node_change::children_changed, root, true, true);
 }
 
-void request_table::added_watch_event(detail::node_event e, std::string_view path) {
+void request_table::added_watch_event(detail::node_event e, std::string_view path, std::int64_t zxid) {
     hear(e, path);
     const bool at_root = has_one_watch(path);
     if (at_root)
         for (const watch_ptr& w : watches_.fire(e, path)) waits_.fire(w->fired);
-    feeds_.changed(static_cast<node_change>(e), path, true, at_root);
+    feeds_.changed(static_cast<node_change>(e), path, true, at_root, zxid);
     if (at_root) leave_one_watch(std::string(path));
 }
 

@@ -34,8 +34,9 @@ public:
     virtual void on_link(link_state s) noexcept = 0;
     virtual void on_node_event(node_event e, std::string_view path) noexcept = 0;
     /// Of a watch that an add_watch_request has set. A change of a node that has other watches as well is told twice,
-    /// here first. The order of both: a change is told before any answer that shows it.
-    virtual void on_added_watch(node_event, std::string_view) noexcept {}
+    /// here first. The order of both: a change is told before any answer that shows it. `zxid` of the change; 0: the
+    /// server does not say.
+    virtual void on_added_watch(node_event, std::string_view, std::int64_t /*zxid*/) noexcept {}
     virtual void on_log(std::string_view line) noexcept = 0;
 
 protected:

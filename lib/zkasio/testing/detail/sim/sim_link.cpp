@@ -225,7 +225,7 @@ void sim_link::handle(event&& e) {
     if (!known_added_.empty() && !goodbye_sent_) {
         std::string path = e.path;
         strip_chroot(path);
-        listener_.on_added_watch(e.what, path);
+        listener_.on_added_watch(e.what, path, ensemble_.one_watch_at_a_path ? 0 : e.zxid);
     }
     bool known = false, awaited = false;  // nobody awaits a watch whose removal the client has asked for
     const auto fires = [&](watch_kind kind) {

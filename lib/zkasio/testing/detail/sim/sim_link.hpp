@@ -95,6 +95,7 @@ private:
         detail::node_event what;
         std::string path;
         std::int64_t czxid;  ///< of the changed node (its path may belong to another node now)
+        std::int64_t zxid;   ///< of the change
     };
     struct up {
         std::int64_t session;

@@ -282,7 +282,7 @@ void sim_link::fire(node_event e, const std::string& path, std::int64_t czxid,
         armed = armed_.erase({path, kind}) > 0 || armed;
         armed = armed || is_added(kind, path, e);
     }
-    if (armed && permits(entries, permission::read, who_)) send(event{e, path, czxid});
+    if (armed && permits(entries, permission::read, who_)) send(event{e, path, czxid, known_});
 }
 
 std::set<std::string> sim_link::added_paths() const {
