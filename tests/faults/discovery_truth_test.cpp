@@ -160,7 +160,7 @@ private:
             share_.reset();
             co_return;
         }
-        const auto own = [this](held_partition& p) -> asio::awaitable<void> {
+        auto own = [this](held_partition& p) -> asio::awaitable<void> {
             fencing_token& last = last_[p.name()];
             CHECK(last < p.token());
             last = p.token();
@@ -168,7 +168,8 @@ private:
         };
         const partitioner_options how = partitioner_options().settle(paced(200ms));
         const partitioner of(zk_, partitioner_path, partitions, how);
-        share_.emplace(share{of, running(co_await asio::this_coro::executor, of.run(own))});
+        const asio::any_io_executor executor = co_await asio::this_coro::executor;
+        share_.emplace(share{of, running(executor, of.run(std::move(own)))});
     }
     asio::awaitable<void> leave(std::string id) {
         co_await members_.at(id).stands.leave();
