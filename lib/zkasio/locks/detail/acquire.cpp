@@ -127,7 +127,7 @@ asio::awaitable<std::shared_ptr<queue_claim>> take_place(const client& zk, const
 }
 
 template <class Result>
-asio::awaitable<Result> refused(lock_spec_ptr lock) {
+asio::awaitable<Result> refused_without_id(lock_spec_ptr lock) {
     refuse_without_id(*lock);
     co_return Result();
 }
@@ -158,7 +158,7 @@ asio::awaitable<Result> contend(client zk, acquire_request what) {
 
 template <class Result>
 asio::awaitable<Result> contend(client zk, acquire_request what, acquire_options how) {
-    if (what.spec && !what.spec->names.has_id()) return refused<Result>(std::move(what.spec));
+    if (what.spec && !what.spec->names.has_id()) return refused_without_id<Result>(std::move(what.spec));
     if (how.on_position()) what.observed = std::make_shared<observation>(how.on_position());
     what.spec = with_data(std::move(what.spec), how.data());
     if (how.owner() && what.spec) return contend_as<Result>(std::move(zk), std::move(what), *how.owner());
