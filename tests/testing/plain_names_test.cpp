@@ -141,6 +141,9 @@ TEST_CASE("plain names: to contend is refused before anything is written", "[tes
     const auto asked = e.traffic().writes;
     const lock_owner owner;
     const auto no_turn = [&](const lockable& lock) -> asio::awaitable<void> { co_await lock.try_acquire(); };
+    const auto with = [](const auto& lock, acquire_options how) -> asio::awaitable<void> {
+        const lock_guard none = co_await lock.acquire(how);
+    };
     const std::vector<std::function<asio::awaitable<void>()>> attempts{
         [&] { return take(one); },
         [&] { return take(cohort); },
@@ -150,10 +153,10 @@ TEST_CASE("plain names: to contend is refused before anything is written", "[tes
         [&] { return no_turn(one); },
         [&] { return no_turn(cohort); },
         [&] { return no_turn(shared); },
-        [&]() -> asio::awaitable<void> { co_await one.acquire(acquire_options().owner(owner)); },
-        [&]() -> asio::awaitable<void> { co_await one.acquire(acquire_options().survive_expiry()); },
-        [&]() -> asio::awaitable<void> { co_await cohort.acquire(acquire_options().owner(owner)); },
-        [&]() -> asio::awaitable<void> { co_await cohort.acquire(acquire_options().data("d")); },
+        [&] { return with(one, acquire_options().owner(owner)); },
+        [&] { return with(one, acquire_options().survive_expiry()); },
+        [&] { return with(cohort, acquire_options().owner(owner)); },
+        [&] { return with(cohort, acquire_options().data("d")); },
         [&]() -> asio::awaitable<void> { co_await cohort.try_acquire_for(1s); },
         [&]() -> asio::awaitable<void> { co_await one.try_acquire_for(1s); },
         [&]() -> asio::awaitable<void> { co_await one.with_lock(body); },
