@@ -29,7 +29,7 @@ asio::awaitable<void> until_cancelled() {
 
 }  // namespace
 
-TEST_CASE("candidate: two clients take turns") {
+TEST_CASE("candidate: two clients take turns", "[any-server]") {
     auto body = [](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "candidate-turns");
         const auto executor = co_await asio::this_coro::executor;

@@ -142,7 +142,7 @@ TEST_CASE("config_value: a node that is missing and is removed and made anew") {
     with_client(body);
 }
 
-TEST_CASE("config_value: set() with a version and what it refuses") {
+TEST_CASE("config_value: set() with a version and what it refuses", "[any-server]") {
     auto body = [](const test_client& zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "config-set");
         const std::string node = dir + "/n";

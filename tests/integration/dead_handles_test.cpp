@@ -151,7 +151,7 @@ TEST_CASE("what a unit returns may be awaited when the unit is gone, and transac
     with_client(body);
 }
 
-TEST_CASE("what counters and barriers return may be awaited when they are gone") {
+TEST_CASE("what counters and barriers return may be awaited when they are gone", "[any-server]") {
     auto body = [](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "dead-counters");
         const atomic_counter n(zk, dir + "/n");
@@ -186,7 +186,8 @@ TEST_CASE("what counters and barriers return may be awaited when they are gone")
     with_client(body);
 }
 
-TEST_CASE("what queues and deliveries return may be awaited when they are gone: the item is given back by then") {
+TEST_CASE("what queues and deliveries return may be awaited when they are gone: the item is given back by then",
+          "[any-server]") {
     auto body = [](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "dead-queues");
         const work_queue q(zk, dir + "/q");

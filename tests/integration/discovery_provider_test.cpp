@@ -200,7 +200,7 @@ TEST_CASE("provider: its session expires, and it goes on with the next") {
     with_client(body);
 }
 
-TEST_CASE("provider: what has changed between two sessions is seen in the second") {
+TEST_CASE("provider: what has changed between two sessions is seen in the second", "[any-server]") {
     fault_proxy proxy(first_server());
     test_loop loop;
     auto body = [&]() -> asio::awaitable<void> {

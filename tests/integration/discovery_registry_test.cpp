@@ -50,7 +50,7 @@ asio::awaitable<void> until_instance_data(client zk, std::string path, std::stri
 
 }  // namespace
 
-TEST_CASE("registry: announces and lists and withdraws") {
+TEST_CASE("registry: announces and lists and withdraws", "[any-server]") {
     auto body = [](const test_client& zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "registry");
         const registry services(zk, dir + "/base");

@@ -70,7 +70,7 @@ TEST_CASE("double_barrier: several clients begin and end together, over a lost s
     with_client(body);
 }
 
-TEST_CASE("double_barrier: who waits too long, and who is too many, leaves nothing") {
+TEST_CASE("double_barrier: who waits too long, and who is too many, leaves nothing", "[any-server]") {
     auto body = [](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "double-barrier-late") + "/round";
         double_barrier_options exact;

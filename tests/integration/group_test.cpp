@@ -25,7 +25,7 @@ asio::awaitable<void> until_told(const group_observer& observer, std::string mem
 
 }  // namespace
 
-TEST_CASE("group: who joins is seen with the data and who leaves is not") {
+TEST_CASE("group: who joins is seen with the data and who leaves is not", "[any-server]") {
     auto body = [](test_client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "group");
         const group g(zk, dir + "/deep/group");

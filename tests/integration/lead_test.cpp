@@ -157,7 +157,7 @@ TEST_CASE("lead: an error of ours after the loss is the loss and any other excep
     with_client(body);
 }
 
-TEST_CASE("lead: with requeue() two candidates take turns") {
+TEST_CASE("lead: with requeue() two candidates take turns", "[any-server]") {
     auto body = [](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "lead-requeue");
         const auto executor = co_await asio::this_coro::executor;

@@ -17,7 +17,7 @@ std::size_t number_of_leaders(const std::vector<campaigner>& all) {
 
 }  // namespace
 
-TEST_CASE("election: candidates of several clients lead one by one in the order in which they came") {
+TEST_CASE("election: candidates of several clients lead one by one in the order in which they came", "[any-server]") {
     auto body = [](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "election-order");
         const auto executor = co_await asio::this_coro::executor;

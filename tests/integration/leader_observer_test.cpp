@@ -5,7 +5,7 @@
 using namespace zkasio;
 using namespace zkasio::test;
 
-TEST_CASE("observer: tells nobody and each leader and what it proclaims and never the same twice") {
+TEST_CASE("observer: tells nobody and each leader and what it proclaims and never the same twice", "[any-server]") {
     auto body = [](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "observer");
         const auto executor = co_await asio::this_coro::executor;

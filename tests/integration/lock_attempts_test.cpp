@@ -56,7 +56,7 @@ std::vector<tries> tries_of_every_kind(const client& zk, const std::string& dir)
 
 }  // namespace
 
-TEST_CASE("try_acquire and time limits mean the same for locks of every kind") {
+TEST_CASE("try_acquire and time limits mean the same for locks of every kind", "[any-server]") {
     auto body = [](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "lock-tries");
         const test_client other(co_await asio::this_coro::executor, options());

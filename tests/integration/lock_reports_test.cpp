@@ -159,7 +159,7 @@ TEST_CASE("lock reports: the session expires under a holder and a waiter") {
     with_client(body);
 }
 
-TEST_CASE("lock reports: every kind of lock counts what it grants and what it takes back") {
+TEST_CASE("lock reports: every kind of lock counts what it grants and what it takes back", "[any-server]") {
     auto body = [&](const test_client& zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "reports-kinds");
         {

@@ -17,7 +17,7 @@
 using namespace zkasio;
 using namespace zkasio::test;
 
-TEST_CASE("locks of every kind work below a chroot, and are the same from above it") {
+TEST_CASE("locks of every kind work below a chroot, and are the same from above it", "[any-server]") {
     auto prepare = [](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "lock-chroot");
         co_await zk.create(dir + "/app");

@@ -42,7 +42,7 @@ TEST_CASE("multi_mutex: mutexes in the order of their paths, each with its token
     with_client(body);
 }
 
-TEST_CASE("multi_mutex: locks of all kinds") {
+TEST_CASE("multi_mutex: locks of all kinds", "[any-server]") {
     auto body = [](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "multi-kinds");
         const mutex a(zk, dir + "/a");

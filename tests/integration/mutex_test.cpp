@@ -68,7 +68,7 @@ TEST_CASE("an uncontended acquire takes one round trip") {
     with_client(options().session_timeout(paced(10s)), body);  // an idle session reads, after an eighth of that
 }
 
-TEST_CASE("ten tasks on one lock get it strictly in sequence, one at a time") {
+TEST_CASE("ten tasks on one lock get it strictly in sequence, one at a time", "[any-server]") {
     auto body = [](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "mutex-ten");
         const mutex lock(zk, dir);
@@ -291,7 +291,8 @@ TEST_CASE("locks with an ACL of their own, and without the permission") {
     with_client(body);
 }
 
-TEST_CASE("mutex: an ACL refuses the removal of a node, of one that is handed over, too, and allows it later") {
+TEST_CASE("mutex: an ACL refuses the removal of a node, of one that is handed over, too, and allows it later",
+          "[any-server]") {
     auto body = [](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "mutex-refused-removal");
         const mutex lock(zk, dir);

@@ -126,7 +126,7 @@ TEST_CASE("remove_recursive removes a whole tree") {
     with_client(body);
 }
 
-TEST_CASE("multi applies all steps or none, and says which failed") {
+TEST_CASE("multi applies all steps or none, and says which failed", "[any-server]") {
     auto body = [](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "multi");
         co_await zk.create(dir + "/a", "1");
@@ -317,7 +317,7 @@ TEST_CASE("the owners that servers give to nodes: a session, nobody, or a specia
     with_client(body);
 }
 
-TEST_CASE("a protected create is found again by its id") {
+TEST_CASE("a protected create is found again by its id", "[any-server]") {
     auto body = [](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "protection");
         create_options o;
@@ -364,7 +364,7 @@ TEST_CASE("sync, and the configuration of the ensemble", "[real-server]") {
     with_client(body);
 }
 
-TEST_CASE("requests that are started together are answered together, in order") {
+TEST_CASE("requests that are started together are answered together, in order", "[any-server]") {
     auto body = [](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "pending");
         const pending_create made = toolbox(zk).start_create(dir + "/a", "x", create_options());

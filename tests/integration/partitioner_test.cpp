@@ -188,7 +188,7 @@ TEST_CASE("partitioner: operators delete members and locks and directories and i
     with_client(body);
 }
 
-TEST_CASE("partitioner: a partition moves when its body has really ended whatever that does") {
+TEST_CASE("partitioner: a partition moves when its body has really ended whatever that does", "[any-server]") {
     auto body = [](test_client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "partitioner-stubborn");
         const auto executor = co_await asio::this_coro::executor;

@@ -63,7 +63,8 @@ TEST_CASE("persistent node: stands with its data and is gone when it has left") 
     with_client(body);
 }
 
-TEST_CASE("persistent node: an operator removes it or its parent and it comes again with the newest data") {
+TEST_CASE("persistent node: an operator removes it or its parent and it comes again with the newest data",
+          "[any-server]") {
     auto body = [](test_client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "persistent-node-removed");
         const persistent_node node(zk, dir + "/deep/node", "first");

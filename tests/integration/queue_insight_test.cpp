@@ -73,7 +73,7 @@ TEST_CASE("queue insight: positions go down one by one while local waiters ahead
     with_client(body);
 }
 
-TEST_CASE("queue insight: positions are right with waiters of other clients in between") {
+TEST_CASE("queue insight: positions are right with waiters of other clients in between", "[any-server]") {
     auto body = [](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "insight-remote");
         const auto executor = co_await asio::this_coro::executor;

@@ -63,7 +63,7 @@ TEST_CASE("semaphore: never more permits are out than there are") {
     with_client(body);
 }
 
-TEST_CASE("semaphore: several permits at once are given all or not at all") {
+TEST_CASE("semaphore: several permits at once are given all or not at all", "[any-server]") {
     auto body = [](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "semaphore-all-or-nothing");
         const auto executor = co_await asio::this_coro::executor;

@@ -11,7 +11,7 @@
 using namespace zkasio;
 using namespace zkasio::test;
 
-TEST_CASE("readers share, a writer is alone, and nobody overtakes a writer who waits") {
+TEST_CASE("readers share, a writer is alone, and nobody overtakes a writer who waits", "[any-server]") {
     auto body = [](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "shared-basics");
         const auto executor = co_await asio::this_coro::executor;

@@ -15,7 +15,7 @@ namespace slots_integration_tests {
 using namespace zkasio;
 using namespace zkasio::test;
 
-TEST_CASE("slots: the lowest free number, one holder at a time, of many coroutines and clients") {
+TEST_CASE("slots: the lowest free number, one holder at a time, of many coroutines and clients", "[any-server]") {
     auto body = [](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "slots-many") + "/ids";
         const auto executor = co_await asio::this_coro::executor;

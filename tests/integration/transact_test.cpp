@@ -88,7 +88,7 @@ TEST_CASE("transact: two clients transfer between accounts, and each look at all
     with_client(body);
 }
 
-TEST_CASE("transact: nodes that come and go, and a lock that is checked with them") {
+TEST_CASE("transact: nodes that come and go, and a lock that is checked with them", "[any-server]") {
     auto body = [](const test_client& zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "transact-nodes");
         const mutex orders(zk, dir + "/lock");

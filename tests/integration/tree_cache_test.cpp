@@ -87,7 +87,7 @@ TEST_CASE("tree_cache: reads a tree, follows it, and leaves no watch") {
     with_client(body);
 }
 
-TEST_CASE("tree_cache: a stream of changes begins with everything and misses nothing") {
+TEST_CASE("tree_cache: a stream of changes begins with everything and misses nothing", "[any-server]") {
     auto body = [](const test_client& zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "tree-cache-changes");
         const tree_cache cache(zk, dir);

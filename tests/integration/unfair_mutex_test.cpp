@@ -26,7 +26,7 @@ asio::awaitable<void> until_watched(std::string path, bool watched) {
 
 }  // namespace
 
-TEST_CASE("unfair_mutex: one at a time, of many coroutines and clients") {
+TEST_CASE("unfair_mutex: one at a time, of many coroutines and clients", "[any-server]") {
     auto body = [](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "unfair-many");
         const auto executor = co_await asio::this_coro::executor;
