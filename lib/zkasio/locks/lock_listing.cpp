@@ -60,8 +60,11 @@ using marker_list = std::vector<marker>;
 marker_list markers_of(const name_scheme& names) {
     using enum lock_directory_kind;
     if (names.read_marker().empty()) return {{names.mutex_marker(), mutex, lock_kind::exclusive}};
-    return {{names.read_marker(), shared_mutex, lock_kind::shared},
-            {names.write_marker(), shared_mutex, lock_kind::exclusive}};
+    marker_list known{{names.read_marker(), shared_mutex, lock_kind::shared},
+                      {names.write_marker(), shared_mutex, lock_kind::exclusive}};
+    if (names.mutex_marker() != names.write_marker())
+        known.push_back({names.mutex_marker(), mutex, lock_kind::exclusive});
+    return known;
 }
 
 const marker* marker_of(std::string_view name, const marker_list& known) {

@@ -36,8 +36,9 @@ public:
     ///
     /// Such a scheme looks: contenders() and candidates() of a lock or election, leader_election::observe(),
     /// leader_observer, list_lock(), first_of(). To contend is refused with errc::invalid_argument: acquire(),
-    /// campaign(), lead() and their like. Use custom() with the same marker for that: other programs order nodes by
-    /// their numbers, so a zkasio contender with an id waits behind theirs, and they wait behind it. Without an id,
+    /// campaign(), lead() and their like. Use custom() with the same marker for that: a zkasio contender with an id
+    /// waits behind nodes without one, and programs that order any names with this marker by their numbers wait behind
+    /// it. Not all do: some versions of WriteLock order by prefix, and Mesos looks at the whole label. Without an id,
     /// * after a lost answer, a node of this client's could not be told from that of a process whose session it has
     ///   resumed (client_options::resume()): both would hold the lock;
     /// * names recur after the directory was removed and re-created. A release, which goes by the name, could remove
