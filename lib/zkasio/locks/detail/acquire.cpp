@@ -28,7 +28,7 @@ void refuse_without_id(const lock_spec& lock) {
     const std::string& marker = lock.names.exclusive();
     throw error(errc::invalid_argument, "acquire", lock.directory,
                 "name_scheme::plain(\"" + marker + "\") looks and does not contend, since its names have no id: use "
-                "name_scheme::custom(\"\", \"" + marker + "\"), behind whose nodes other programs wait as well");
+                "name_scheme::custom(\"\", \"" + marker + "\")");
 }
 
 asio::awaitable<bool> wait_until_covered(std::shared_ptr<lock_claim> claim) {
