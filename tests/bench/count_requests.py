@@ -3,9 +3,11 @@
 
     count_requests.py PEER HOST:PORT COMMAND [NODES]
 
-PEER is a program of recipe_peers/, COMMAND "cache" or "curatorcache". Prints requests, pings and bytes of: three
-session timeouts without anything; a cache of NODES nodes (100) begins; the data of one changes; one more; one less;
-another connection. The nodes are changed by kazoo, which is not counted.
+PEER is a program of recipe_peers/ (curator, kazoo), or zkasio_recipe_worker, as scripts/bench.sh has built them in
+build/release/tests/bench; COMMAND is "cache", of Curator also "curatorcache". The server is one of your own, of 3.6 or
+later. Prints requests, pings and bytes of: three session timeouts without anything; a cache of NODES nodes (100)
+begins; the data of one changes; one more; one less; another connection. The nodes are changed by kazoo, which is not
+counted.
 """
 
 import collections

@@ -378,26 +378,34 @@ TEST_CASE("cost of removals that stay refused: of a directory, any number of nod
     }
 }
 
-TEST_CASE("cost of removals that stay refused: of numbers, which look at their nodes first", "[refused][numbers]") {
+TEST_CASE("cost of removals that stay refused: of numbers, and of an unfair_mutex, which look at their nodes first",
+          "[refused][numbers]") {
     for (const std::uint32_t n : {1U, 50U}) {
-        scene s;
-        {
-            const slots numbers(s.zk, "/ids", n);
-            std::vector<lock_guard> held;
-            for (std::uint32_t i = 0; i < n; ++i) held.push_back(s.e.run(numbers.acquire()));
-            s.refuse_removals("/ids");
+        for (const bool numbered : {true, false}) {
+            scene s;
+            {
+                const slots numbers(s.zk, "/ids", n);
+                std::vector<lock_guard> held;
+                for (std::uint32_t i = 0; i < n; ++i) {
+                    const unfair_mutex one(s.zk, "/ids/" + std::to_string(i));
+                    held.push_back(numbered ? s.e.run(numbers.acquire()) : s.e.run(one.acquire()));
+                }
+                s.refuse_removals("/ids");
+            }
+            s.e.run(s.zk.idle());
+            const cost_meter meter(s.e);
+            s.e.run_for(1h);
+            const cost c = meter.read();
+            INFO(n << (numbered ? " numbers: " : " locks: ") << c);
+            CHECK(c.requests >= 300);
+            CHECK(c.requests <= 3 * 140);
+            CHECK(c.writes * 3 >= c.requests - 10);
+            CHECK(c.writes * 3 <= c.requests + 10);
+            s.allow_removals("/ids");
+            s.e.run_for(60s);
+            CHECK(s.e.ephemerals() == 0);
+            CHECK(s.lines_about("/ids/") == n);
         }
-        s.e.run(s.zk.idle());
-        const cost_meter meter(s.e);
-        s.e.run_for(1h);
-        const cost c = meter.read();
-        INFO(n << " numbers: " << c);
-        CHECK(c.requests >= 300);
-        CHECK(c.requests <= 3 * 140);
-        s.allow_removals("/ids");
-        s.e.run_for(60s);
-        CHECK(s.e.ephemerals() == 0);
-        CHECK(s.lines_about("/ids/") == n);
     }
 }
 
