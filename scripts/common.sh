@@ -76,7 +76,7 @@ configure() { # PRESET
     # A third of the time for each of many programs.
     ! command -v mold > /dev/null || linker=-fuse-ld=mold
     quietly "cmake could not configure" cmake --preset "$preset" -S "$root" -DZKASIO_WERROR=$strict \
-        -DCMAKE_UNITY_BUILD=$unity -DCMAKE_UNITY_BUILD_BATCH_SIZE=16 \
+        -DCMAKE_UNITY_BUILD=$unity -DCMAKE_UNITY_BUILD_BATCH_SIZE=48 \
         -DCMAKE_EXE_LINKER_FLAGS=$linker -DCMAKE_SHARED_LINKER_FLAGS=$linker
 }
 

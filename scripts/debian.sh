@@ -77,7 +77,7 @@ targets=(zkasio_examples zkasio_consumer_tests)
 for t in "${tests[@]}"; do targets+=("zkasio_${t}_tests"); done
 in_there() { in_root "$inside" /zkasio env ZKASIO_TEST_SERVERS="$connect" "$@"; }
 quietly "cmake could not configure" in_there cmake --preset dev -DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O0 \
-    -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=16
+    -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=48
 in_there cmake --build build/dev --target "${targets[@]}"
 
 say "testing in Debian $suite"

@@ -160,12 +160,14 @@ for mode in "${modes[@]}"; do
     [ "$repeat" = 1 ] || how+=(--repeat "until-fail:$repeat")
     [ -z "$only_named" ] || how+=(-R "$only_named")
     without=$skip
-    # What they count is the same there, and takes five times as long.
-    [ "$mode" != asan ] || without+=${without:+|}'^testing:(cost of|herds:|work_queue, cost:)'
     if [[ $mode == plain && -z $label ]] && has_mode clang; then without+=${without:+|}$each_header; fi
     [ -z "$without" ] || how+=(-E "$without")
+    # Under sanitizers a program begins slowly, so several cases share one, unless cases are named.
+    together=
+    if [[ $mode == [at]san && -z $only_named$skip && $repeat == 1 ]]; then together=20; fi
     # A seed of the simulation takes several times as long there, and what it is to find it finds in the first ones.
     seeds=${ZKASIO_SIM_SEEDS:-}
     [ "$mode" != asan ] || seeds=${seeds:-5}
-    env ${seeds:+ZKASIO_SIM_SEEDS="$seeds"} ctest --test-dir "$root/build/$(preset_of "$mode")" "${how[@]}"
+    env ${together:+ZKASIO_TESTS_TOGETHER=$together} ${seeds:+ZKASIO_SIM_SEEDS="$seeds"} \
+        ctest --test-dir "$root/build/$(preset_of "$mode")" "${how[@]}"
 done

@@ -28,6 +28,8 @@
 #include <utility>
 #include <vector>
 
+namespace lost_guard_tests {
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -788,3 +790,5 @@ TEST_CASE("after errc::revoked the lock is free for whoever has lost it, too", "
         CHECK(s.take(*next).held());
     }
 }
+
+}  // namespace lost_guard_tests

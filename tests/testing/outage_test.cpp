@@ -40,6 +40,8 @@
 #include <utility>
 #include <vector>
 
+namespace outage_tests {
+
 using namespace zkasio;
 using namespace zkasio::test;
 using zkasio::testing::fake_ensemble;
@@ -494,3 +496,5 @@ TEST_CASE("a server that has too much to do for a while does not end a wait", "[
                 CHECK(is.said == "had");
             }
 }
+
+}  // namespace outage_tests

@@ -19,6 +19,8 @@
 #include <variant>
 #include <vector>
 
+namespace core_link_tests {
+
 using namespace zkasio;
 using namespace zkasio::detail;
 using namespace zkasio::test;
@@ -498,3 +500,5 @@ TEST_CASE("core: a client that is closed takes no other servers", "[core]") {
     };
     r.run(body);
 }
+
+}  // namespace core_link_tests

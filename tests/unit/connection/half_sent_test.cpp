@@ -18,6 +18,8 @@
 #include <chrono>
 #include <vector>
 
+namespace half_sent_tests {
+
 using namespace zkasio;
 using namespace zkasio::detail;
 using namespace zkasio::test;
@@ -268,3 +270,5 @@ TEST_CASE("the library never sees a transaction with a path that it would refuse
     c.b->close();
     CHECK(c.seen.replies.size() == 1);
 }
+
+}  // namespace half_sent_tests

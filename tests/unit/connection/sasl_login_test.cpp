@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+namespace sasl_login_tests {
+
 using namespace zkasio;
 using namespace zkasio::detail;
 using namespace zkasio::test;
@@ -348,3 +350,5 @@ TEST_CASE("no session is opened for a first step that cannot be sent") {
     rig.library_writes(request_for_session());
     CHECK(rig.to_server == "");
 }
+
+}  // namespace sasl_login_tests

@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+namespace contender_stage_tests {
+
 using namespace zkasio::lock_detail;
 
 namespace {
@@ -74,3 +76,5 @@ TEST_CASE("contender: its stages have names of their own", "[queue]") {
     CHECK(to_string(stage::outside) == "outside");
     CHECK(to_string(stage::left) == "left");
 }
+
+}  // namespace contender_stage_tests
