@@ -530,7 +530,7 @@ TEST_CASE("sasl: a server whose login fails under one of its names is tried unde
     test_loop loop;
     demanding_server server(loop.executor());
     const auto mechanism = std::make_shared<one_token>();
-    const std::int32_t failure = GENERATE(refused_login, -4);
+    const std::int32_t failure = GENERATE(as<std::int32_t>(), refused_login, -4);
     server.wire.answer = [&, usual = server.wire.answer](const wire_server::request& r) -> wire_server::outcome {
         if (r.type == sasl_opcode && mechanism->hosts.back() == mechanism->hosts.front()) return {failure, {}, true};
         return usual(r);
