@@ -228,8 +228,10 @@ asio::awaitable<void> leader_observer::state::read(std::shared_ptr<state> self) 
 // Completes when `seen` differs from the view that was told last.
 asio::awaitable<void> leader_observer::state::until_news(std::shared_ptr<state> self) {
     back_off pauses = toolbox(self->zk).make_back_off();
+    session_pace pace = toolbox(self->zk).make_session_pace();
+    pace.begin();
     for (;;) {
-        bool failed = false;
+        bool failed = false, is_over = false;
         try {
             if (!self->seen) {
                 co_await read(self);
@@ -242,9 +244,13 @@ asio::awaitable<void> leader_observer::state::until_news(std::shared_ptr<state> 
             const bool another_session =
                 e.code() == errc::session_expired && self->zk.options().renewal() == session_renewal::automatic;
             if (!failed && !another_session) throw;
+            is_over = another_session;
         }
         self->seen.reset();
         if (failed) co_await pauses.pause("observe", self->path);
+        if (!is_over) continue;
+        co_await pace.pause("observe", self->path);
+        pace.begin();
     }
 }
 

@@ -15,12 +15,15 @@ namespace {
 // Runs `attempt`, again with the next session whenever one expires. If no session follows, connected() throws.
 asio::awaitable<std::optional<lock_guard>> survive_expiry(client zk, std::string path, lock_attempt attempt,
                                                           if_contended when_contended) {
+    session_pace pace = toolbox(zk).make_session_pace();
     for (;;) {
+        pace.begin();
         try {
             co_return co_await attempt(when_contended);
         } catch (const error& e) {
             if (e.code() != errc::session_expired) throw;
         }
+        co_await pace.pause("acquire", path);
         co_await toolbox(zk).connected("acquire", path);
     }
 }
