@@ -47,6 +47,8 @@ public:
     parsed parse(std::string_view name) const;
     /// As parse(), but nothing for a child that the scheme allows and does not know.
     std::optional<parsed> contender(std::string_view name) const;
+    /// Whether the child may be a contender: known to the scheme, or not allowed to be anything else.
+    bool may_contend(std::string_view name) const noexcept { return !foreign_allowed_ || find(name).has_value(); }
 
     /// The name of a new node, up to its sequence number.
     std::string prefix(const std::string& id, lock_kind kind) const;
