@@ -135,8 +135,9 @@ asio::awaitable<leader_seen> read_leader(session on, std::string path, name_sche
             if (access == node_access::gone) continue;
             if (access == node_access::readable) {
                 // The name of a node without an id recurs when the directory is re-created: the node that was read need
-                // not be the one that was listed, and then others may stand ahead of it.
-                if (!names.has_id()) {
+                // not be the one that was listed, and then others may stand ahead of it. A scheme whose own names have
+                // ids sees such nodes, too.
+                if (!has_contender_id(first)) {
                     const std::vector<std::string> now = co_await children_if_any(on, path);
                     if (names.first_of(now, path) != first) continue;
                 }
