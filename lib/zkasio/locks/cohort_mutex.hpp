@@ -12,6 +12,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <string>
 #include <vector>
@@ -108,6 +109,7 @@ public:
 protected:
     lock_attempt attempts(acquire_options how) const override;
     asio::awaitable<lock_guard> wait_for_lock(acquire_options how) const override;
+    std::exception_ptr refusal() const override;
 
 private:
     std::shared_ptr<const lock_detail::cohort_spec> spec_;

@@ -74,6 +74,10 @@ public:
     /// The same names, for messages about this directory.
     queue_names in(std::string directory) const;
 
+    /// The arguments of name_scheme::plain() or custom() behind the prefix, for messages: "write-", "read-". Also of a
+    /// mutex with a scheme that has readers.
+    std::string markers() const;
+
     /// A string that differs between locks that write their names in different ways.
     std::string key() const;
 
@@ -82,7 +86,7 @@ private:
 
     std::string prefix_, separator_;
     bool dashes_, has_id_, foreign_allowed_;
-    std::string exclusive_, shared_, directory_;
+    std::string exclusive_, shared_, readers_of_scheme_, directory_;
 };
 
 }  // namespace zkasio::lock_detail
