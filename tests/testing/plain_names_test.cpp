@@ -19,11 +19,15 @@
 #include <zkasio/locks/shared_mutex.hpp>
 #include <zkasio/testing/fake_ensemble.hpp>
 
+#include <asio/post.hpp>
+
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -276,4 +280,51 @@ TEST_CASE("plain names: an observer is not misled by a directory that is re-crea
         following.cancel();
     }
     CHECK(recreated > 10);
+}
+
+// Between the listings the node was never the first: of the three that have had its name, the second did not lead.
+TEST_CASE("plain names: an observer is not misled by a directory that is re-created twice", "[testing]") {
+    std::size_t twice = 0;
+    for (std::size_t at = 0; at < 30; ++at)
+        for (std::size_t then = 1; then < 10; ++then) {
+            fake_ensemble e;
+            const client zk = e.client(sessions_of_ten_seconds());
+            e.create("/l/n_0000000005", "old");
+            e.run(zk.sync("/l"));
+            const leader_observer observer(zk, "/l", name_scheme::plain("n_"));
+            std::size_t steps = 0;
+            e.on_step([&](std::string_view) {
+                ++steps;
+                if (steps == at)
+                    asio::post(e.context(), [&] {
+                        e.remove("/l/n_0000000005");
+                        e.remove("/l");
+                        e.create("/l/n_0000000004", "leads");
+                        e.create("/l/n_0000000005", "waits");
+                    });
+                if (steps == at + then)
+                    asio::post(e.context(), [&] {
+                        if (!e.exists("/l/n_0000000004")) return;
+                        e.remove("/l/n_0000000004");
+                        e.remove("/l/n_0000000005");
+                        e.remove("/l");
+                        e.create("/l/n_0000000005", "new");
+                        ++twice;
+                    });
+            });
+            texts told;
+            auto follow = [&]() -> asio::awaitable<void> {
+                for (;;) {
+                    const leader_view view = co_await observer.next();
+                    told.push_back(view.leader ? view.leader->data.value_or("") : "");
+                }
+            };
+            running following(e.get_executor(), follow());
+            e.run_for(30s);
+            e.on_step(nullptr);
+            INFO("re-created after steps " << at << " and " << at + then);
+            CHECK(std::find(told.begin(), told.end(), "waits") == told.end());
+            following.cancel();
+        }
+    CHECK(twice > 30);
 }

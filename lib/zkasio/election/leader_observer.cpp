@@ -136,10 +136,13 @@ asio::awaitable<leader_seen> read_leader(session on, std::string path, name_sche
             if (access == node_access::readable) {
                 // The name of a node without an id recurs when the directory is re-created: the node that was read need
                 // not be the one that was listed, and then others may stand ahead of it. A scheme whose own names have
-                // ids sees such nodes, too.
+                // ids sees such nodes, too. If the node that was read is still there after another listing, it was
+                // there when the children were listed.
                 if (!has_contender_id(first)) {
                     const std::vector<std::string> now = co_await children_if_any(on, path);
                     if (names.first_of(now, path) != first) continue;
+                    const std::optional<node_stat> still = co_await stat_of(on, node);
+                    if (!still || fencing_token(still->czxid) != seen.view.leader->token) continue;
                 }
                 std::optional<std::string> said = directory_note::parse(note->value.data).proclaimed_by(first);
                 if (said) seen.view.leader->data = std::move(said);

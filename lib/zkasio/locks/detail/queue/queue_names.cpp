@@ -47,7 +47,8 @@ queue_names::parsed queue_names::parse(std::string_view name) const {
     std::string hint = "child \"" + std::string(name) + "\" is not named ..." + exclusive_ + "<sequence>";
     if (!shared_.empty()) hint += " or ..." + shared_ + "<sequence>";
     throw error(errc::foreign_child, "lock", directory_,
-                hint + ": use a directory of its own, and one name_scheme for all");
+                hint + ": use a directory of its own, and one name_scheme for all, or see "
+                       "name_scheme::allow_foreign_children()");
 }
 
 std::string queue_names::prefix(const std::string& id, lock_kind kind) const {
