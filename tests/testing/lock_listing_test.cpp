@@ -408,8 +408,10 @@ TEST_CASE("list_lock: with the scheme of Curator or kazoo, its mutexes, writers 
         CHECK(list.kind == d.kind);
         CHECK(list.foreign == words{"config"});
         std::string told;
-        for (const contender_info& c : list.contenders)
-            told += (told.empty() ? "" : " ") + c.data + (c.kind == lock_kind::shared ? "s" : "") + (c.holds ? "!" : "");
+        for (const contender_info& c : list.contenders) {
+            if (!told.empty()) told += ' ';
+            told += c.data + (c.kind == lock_kind::shared ? "s" : "") + (c.holds ? "!" : "");
+        }
         CHECK(told == d.contenders);
         // The other library's scheme knows none of them.
         const bool is_kazoo = d.names.prefix().empty();
