@@ -98,7 +98,11 @@ asio::awaitable<certain_write> try_write_once(receipts with, std::string path, s
 class modification {
 public:
     modification(operations on, std::string path, modify_options how)
-        : from_(std::move(on)), path_(std::move(path)), how_(std::move(how)), on_(from_) {}
+        : from_(std::move(on)),
+          path_(std::move(path)),
+          how_(std::move(how)),
+          on_(from_),
+          pace_(toolbox(from_).make_session_pace()) {}
 
     asio::awaitable<std::optional<node_data>> read(bool behind_sync) {
         for (;;) {
@@ -115,6 +119,7 @@ public:
             }
             if (failed == zk_errc::no_node) co_return std::nullopt;
             with_.reset();
+            co_await pace_.pause("modify", path_);
         }
     }
 
@@ -185,6 +190,7 @@ private:
     operations on_;
     session session_;               // with receipts: the session that on_ names
     std::optional<receipts> with_;  // of `session_`
+    session_pace pace_;
 };
 
 // One of several modify() of a session that meet conflicts at a time goes on.

@@ -3,6 +3,7 @@
 #include <zkasio/export.hpp>
 #include <zkasio/types.hpp>
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <system_error>
@@ -53,7 +54,9 @@ public:
     virtual void answered(node_read what, const std::string& path, std::error_code code, node_answer answer) = 0;
     /// A watch has fired, and no longer exists, unless it is the recursive one. May also be called for nodes that are
     /// not watched.
-    virtual void changed(node_change what, const std::string& path) = 0;
+    /// @param zxid of the transaction that has made the change; 0: no server has said it. Only a recursive watch tells
+    /// it, from ZooKeeper 3.9 on.
+    virtual void changed(node_change what, const std::string& path, std::int64_t zxid) = 0;
     /// A server has accepted a credential of client::add_auth(): nodes that this client could not read may be readable
     /// from now on. Does nothing, unless it is overridden.
     virtual void authenticated() {}

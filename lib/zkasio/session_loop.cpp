@@ -101,10 +101,14 @@ bool is_to_be_repeated(const std::exception_ptr& thrown, bool session_is_over) {
 
 asio::awaitable<void> run_in_sessions(loop_ptr loop) {
     back_off pauses = access::make<back_off>(loop->core);
+    session_pace pace = access::make<session_pace>(loop->core);
     session_record_ptr before;
     for (;;) {
         const session_record_ptr record = co_await next_session(loop->core);
-        if (record != before) pauses.reset();
+        if (record != before) {
+            pauses.reset();
+            pace.begin();
+        }
         before = record;
         const auto began = boot_clock::now();
         std::exception_ptr failed;
@@ -116,7 +120,10 @@ asio::awaitable<void> run_in_sessions(loop_ptr loop) {
         if (!failed) co_return;
         loop->outcome_unknown = leaves_outcome_unknown(failed);
         if (!is_to_be_repeated(failed, record->over)) std::rethrow_exception(failed);
-        if (record->over) continue;
+        if (record->over) {
+            co_await pace.pause();
+            continue;
+        }
         if (boot_clock::now() - began > std::chrono::milliseconds(record->timeout_ms)) pauses.reset();
         co_await pauses.pause();
     }

@@ -70,7 +70,8 @@ private:
 ///     of the client's retry_policy, see retry_policy::pause(). These pauses grow while the body fails again and again,
 ///     and begin again in the next session, and when the body had run for longer than a session timeout.
 ///   - The session is over, and the body throws a cancellation, condition::session_ended or errc::lock_lost: the body
-///     is begun again in the next session.
+///     is begun again in the next session. If the body had run in the session for less than a session timeout, there is
+///     a pause before that, see session_pace: a request of the body may be what ends each session.
 ///   - Any other exception of the body ends the loop. So do close(), fork(), a refused credential of
 ///     client_options::auth(), and with session_renewal::none the end of the session. A missing connection does not end
 ///     the loop, however long it is missing. See session_loop::stopped().

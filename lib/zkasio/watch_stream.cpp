@@ -10,6 +10,7 @@
 #include <zkasio/session_local.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <mutex>
 #include <optional>
@@ -93,11 +94,11 @@ private:
             if (begun_ && !is_refused_) look_again();
         });
     }
-    void changed(node_change what, const std::string& path) override {
+    void changed(node_change what, const std::string& path, std::int64_t zxid) override {
         tell([&] {
             // Without the watch, what happens to be heard by the one-shot watches of others is no stream.
             if (is_refused_ || needs_look()) return;
-            watched_event told{static_cast<watched_change>(what), shown_path(root_, path), feed_->told_zxid};
+            watched_event told{static_cast<watched_change>(what), shown_path(root_, path), zxid};
             bytes_ += size_of(told);
             unread_.push_back(std::move(told));
             constexpr std::size_t most = 256 * 1024;

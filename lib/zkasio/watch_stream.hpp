@@ -34,7 +34,8 @@ struct watched_event {
     watched_change what = watched_change::look_again;
     std::string path;  ///< of the node; with look_again, the path that is watched
     /// Of the transaction that has made the change: node_stat::mzxid of a node that was written, czxid of one that was
-    /// created, pzxid of the parent. 0: the server does not say, which ZooKeeper does from 3.9 on; or with look_again.
+    /// created, pzxid of the parent. 0: the server does not say, which ZooKeeper does from 3.9 on; or no change was
+    /// reported: with look_again, and with a children_changed that comes because the watch becomes a recursive one.
     std::int64_t zxid = 0;
 };
 

@@ -1,13 +1,11 @@
 """zklock --read-only: what it reads from a server without a quorum, and which commands refuse it."""
 
-import contextlib
 import json
 import os
 import pty
 import select
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -20,13 +18,6 @@ CLASSES = os.environ.get("ZKASIO_ZOOKEEPER_CLASSPATH", "/usr/share/java/zookeepe
 NOTE = "zklock: read from a server without a quorum: it may be old\n"
 
 
-def free_ports(count):
-    with contextlib.ExitStack() as open_until_all_are_known:
-        listeners = [open_until_all_are_known.enter_context(socket.create_server(("127.0.0.1", 0)))
-                     for _ in range(count)]
-        return [listener.getsockname()[1] for listener in listeners]
-
-
 @unittest.skipUnless(shutil.which("java") and os.path.exists(CLASSES.split(":")[0]), "there is no ZooKeeper to start")
 class WithoutQuorum(support.CliTest):
     """One server of two, of which the other one never runs."""
@@ -35,7 +26,7 @@ class WithoutQuorum(support.CliTest):
     def setUpClass(cls):
         directory = tempfile.mkdtemp()
         cls.addClassCleanup(shutil.rmtree, directory)
-        client, *peers = free_ports(5)
+        client, *peers = support.free_ports(5)
         members = [f"server.{i + 1}=127.0.0.1:{peers[2 * i]}:{peers[2 * i + 1]}" for i in range(2)]
         server = subprocess.Popen(["bash", SCRIPT, directory, "127.0.0.1", str(client), "1", *members],
                                   env={**os.environ, "READ_WITHOUT_QUORUM": "1"}, stdin=subprocess.DEVNULL)

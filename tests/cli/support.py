@@ -1,5 +1,6 @@
 """What the tests of zklock share: the program, started with pipes, and a connection that can be cut."""
 
+import contextlib
 import itertools
 import json
 import os
@@ -179,6 +180,14 @@ def ephemeral_sequential(path):
     if failed:
         raise AssertionError(f"create {path}: {failed}")
     return session
+
+
+def free_ports(count):
+    """Ports of the loopback that nobody listens at, all different."""
+    with contextlib.ExitStack() as open_until_all_are_known:
+        listeners = [open_until_all_are_known.enter_context(socket.create_server(("127.0.0.1", 0)))
+                     for _ in range(count)]
+        return [listener.getsockname()[1] for listener in listeners]
 
 
 def wait_for_end(pid):

@@ -258,7 +258,8 @@ TEST_CASE("a directory with foreign children is refused, and named") {
         const std::string text = co_await message_of(attempt());
         CHECK(text == "acquire " + dir +
                           ": directory has children that are no contenders (child \"somebody-else\" is not named "
-                          "...lock-<sequence>: use a directory of its own, and one name_scheme for all)");
+                          "...lock-<sequence>: use a directory of its own, and one name_scheme for all, or see "
+                          "name_scheme::allow_foreign_children())");
         co_await until_queued(zk, dir, 1);
         const std::error_code c = co_await code_of(lock.contenders());
         CHECK(c == errc::foreign_child);

@@ -711,6 +711,41 @@ TEST_CASE("cohort_mutex: an idle place is given back when a foreign child appear
     }
 }
 
+TEST_CASE("cohort_mutex: foreign children that are allowed are no contenders that wait", "[cohort]") {
+    fake_ensemble e;
+    e.create(path + "/log_replicas");
+    const client zk = e.client(calm()), other = e.client(calm());
+    auto body = [&]() -> asio::awaitable<void> {
+        const name_scheme names = name_scheme::curator().allow_foreign_children();
+        cohort_mutex_options how;
+        how.linger(1h).turns(2).names(names);
+        const cohort_mutex lock(zk, path, how);
+        std::optional<lock_guard> guard = co_await lock.acquire();
+        guard.reset();
+        co_await pause(e, 1s);
+        CHECK(e.children(path).size() == 2);
+        e.create(path + "/another");
+        co_await pause(e, 1s);
+        CHECK(e.children(path).size() == 3);
+        const auto before = e.traffic(zk).writes;
+        for (int i = 0; i < 10; ++i) {
+            guard = co_await lock.acquire();
+            guard.reset();
+            co_await turns(e);
+        }
+        CHECK(e.traffic(zk).writes == before);
+        // A contender gets its turn, beside them.
+        const mutex theirs(other, path, mutex_options().names(names));
+        guard = co_await theirs.acquire();
+        CHECK(guard->held());
+        guard.reset();
+        co_await zk.close();
+        co_await other.close();
+    };
+    e.run(body);
+    e.run_dry();
+}
+
 TEST_CASE("cohort_mutex: a node that never goes costs a place for each tenure, and an idle place its linger()",
           "[cohort]") {
     fake_ensemble e;

@@ -370,6 +370,57 @@ TEST_CASE("listing: the node of another library that has no id in its name holds
     }
 }
 
+// As Curator's InterProcessMutex and InterProcessReadWriteLock, and kazoo's Lock, WriteLock and ReadLock, write them.
+TEST_CASE("list_lock: with the scheme of Curator or kazoo, its mutexes, writers and readers are told", "[testing]") {
+    const name_scheme curator = name_scheme::curator(), kazoo = name_scheme::kazoo();
+    const std::string uuid = "_c_7f3a0c52-1d0e-4b7e-9a53-0d5b6c1f2e", hex = "7f3a0c521d0e4b7e9a530d5b6c1f2e";
+    struct directory {
+        const char* what;
+        name_scheme names;
+        words nodes;  // in the order of their numbers
+        lock_directory_kind kind;
+        std::string contenders;
+    };
+    using enum lock_directory_kind;
+    const directory all[] = {
+        {"Curator, mutexes", curator, {uuid + "00-lock-0000000003", uuid + "11-lock-0000000004"}, mutex, "0! 1"},
+        {"Curator, writers", curator, {uuid + "00-__WRIT__0000000003", uuid + "11-__WRIT__0000000004"}, shared_mutex,
+         "0! 1"},
+        {"Curator, readers before a writer", curator,
+         {uuid + "22-__READ__0000000003", uuid + "11-__READ__0000000004", uuid + "00-__WRIT__0000000005",
+          uuid + "33-__READ__0000000006"},
+         shared_mutex, "0s! 1s! 2 3s"},
+        {"Curator, across the wrap-around", curator,
+         {uuid + "11-__WRIT__2147483647", uuid + "00-__READ__-2147483648"}, shared_mutex, "0! 1s"},
+        {"kazoo, mutexes or writers", kazoo, {hex + "00__lock__0000000003", hex + "11__lock__0000000004"}, shared_mutex,
+         "0! 1"},
+        {"kazoo, readers before a writer", kazoo,
+         {hex + "11__rlock__0000000003", hex + "00__lock__0000000004", hex + "22__rlock__0000000005"}, shared_mutex,
+         "0s! 1 2s"},
+    };
+    for (const directory& d : all) {
+        INFO(d.what);
+        fake_ensemble ensemble;
+        const client zk = ensemble.client(sessions_of_ten_seconds());
+        for (std::size_t i = d.nodes.size(); i-- > 0;) ensemble.create("/l/" + d.nodes[i], std::to_string(i));
+        ensemble.create("/l/config");
+        const lock_listing list = ensemble.run(list_lock(zk, "/l", d.names));
+        CHECK(list.kind == d.kind);
+        CHECK(list.foreign == words{"config"});
+        std::string told;
+        for (const contender_info& c : list.contenders) {
+            if (!told.empty()) told += ' ';
+            told += c.data + (c.kind == lock_kind::shared ? "s" : "") + (c.holds ? "!" : "");
+        }
+        CHECK(told == d.contenders);
+        // The other library's scheme knows none of them.
+        const bool is_kazoo = d.names.prefix().empty();
+        const lock_listing other = ensemble.run(list_lock(zk, "/l", is_kazoo ? curator : kazoo));
+        CHECK(other.kind == lock_directory_kind::other);
+        CHECK(other.foreign.size() == d.nodes.size() + 1);
+    }
+}
+
 TEST_CASE("listing: leases and requests of another library that have no id in their names", "[testing]") {
     fake_ensemble ensemble;
     const client zk = ensemble.client(sessions_of_ten_seconds());

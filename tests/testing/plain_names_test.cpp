@@ -19,11 +19,15 @@
 #include <zkasio/locks/shared_mutex.hpp>
 #include <zkasio/testing/fake_ensemble.hpp>
 
+#include <asio/post.hpp>
+
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -134,7 +138,7 @@ TEST_CASE("plain names: to contend is refused before anything is written", "[tes
     const cohort_mutex cohort(zk, "/l", cohort_mutex_options().names(names));
     const shared_mutex shared(zk, "/l", shared_mutex_options().names(names));
     const auto readers = shared.readers();
-    const multi_mutex several = multi_mutex(zk).add(one);
+    const multi_mutex several = multi_mutex(zk).add(mutex(zk, "/a")).add(one);
     const leader_election election(zk, "/l", leader_election_options().names(names));
     auto body = [](lock_guard&) -> asio::awaitable<void> { co_return; };
     auto term = [](leadership&) -> asio::awaitable<void> { co_return; };
@@ -153,15 +157,26 @@ TEST_CASE("plain names: to contend is refused before anything is written", "[tes
         [&] { return no_turn(one); },
         [&] { return no_turn(cohort); },
         [&] { return no_turn(shared); },
+        [&] { return no_turn(readers); },
+        [&] { return no_turn(several); },
         [&] { return with(one, acquire_options().owner(owner)); },
         [&] { return with(one, acquire_options().survive_expiry()); },
         [&] { return with(cohort, acquire_options().owner(owner)); },
         [&] { return with(cohort, acquire_options().data("d")); },
         [&]() -> asio::awaitable<void> { co_await cohort.try_acquire_for(1s); },
         [&]() -> asio::awaitable<void> { co_await one.try_acquire_for(1s); },
+        [&]() -> asio::awaitable<void> { co_await several.try_acquire_for(1s); },
+        [&]() -> asio::awaitable<void> { co_await readers.try_acquire_for(0s); },
+        [&]() -> asio::awaitable<void> { co_await one.try_acquire_until(boot_clock::now()); },
+        [&]() -> asio::awaitable<void> { co_await cohort.try_acquire_until(boot_clock::after(1h)); },
+        [&]() -> asio::awaitable<void> { co_await shared.try_acquire_shared(); },
+        [&]() -> asio::awaitable<void> { const lock_guard none = co_await shared.acquire_shared(); },
         [&]() -> asio::awaitable<void> { co_await one.with_lock(body); },
+        [&]() -> asio::awaitable<void> { co_await one.with_lock(body, with_lock_options().time_limit(1s)); },
         [&]() -> asio::awaitable<void> { co_await election.campaign(); },
         [&]() -> asio::awaitable<void> { co_await election.try_campaign(); },
+        [&]() -> asio::awaitable<void> { co_await election.try_campaign_for(1s); },
+        [&]() -> asio::awaitable<void> { co_await election.try_campaign_until(boot_clock::after(1s)); },
         [&]() -> asio::awaitable<void> { co_await election.lead(term); },
     };
     for (std::size_t i = 0; i < attempts.size(); ++i) {
@@ -170,9 +185,33 @@ TEST_CASE("plain names: to contend is refused before anything is written", "[tes
         REQUIRE(why);
         CHECK(why->code() == errc::invalid_argument);
         CHECK(why->path() == "/l");
-        CHECK(has(why->what(), "name_scheme::custom(\"\", \"n_\")"));
+        CHECK(has(why->what(), "name_scheme::custom(\"\", \"n_\", \"r_\")"));
     }
     CHECK(e.traffic().writes == asked);
+    // Without a connection, and before another lock of the same multi_mutex is acquired.
+    const mutex before(e.client(sessions_of_ten_seconds()), "/a");
+    const lock_guard in_the_way = e.run(before.acquire());
+    e.hold_down(zk);
+    const auto began = e.now();
+    for (std::size_t i = 0; i < attempts.size(); ++i) {
+        INFO(i << ", without a connection");
+        const std::optional<error> why = failure(e, attempts[i]);
+        REQUIRE(why);
+        CHECK(why->code() == errc::invalid_argument);
+    }
+    CHECK(e.now() - began < 1s);
+    e.let_in(zk);
+}
+
+TEST_CASE("plain names: the advice names the markers of the scheme", "[testing]") {
+    fake_ensemble e;
+    const client zk = e.client(sessions_of_ten_seconds());
+    const mutex one(zk, "/l", mutex_options().names(name_scheme::plain("n_")));
+    CHECK(has(e.run(message_of(one.acquire())), "plain(\"n_\") looks and does not contend, since its names have no id: "
+                                               "use name_scheme::custom(\"\", \"n_\")"));
+    const client view = zk.rooted("/tenant");
+    const mutex inside(view, "/l", mutex_options().names(name_scheme::plain("n_")));
+    CHECK(failure(e, [&] { return take(inside); })->path() == "/l");
 }
 
 TEST_CASE("plain names: zkasio waits behind nodes without an id, under names of its own", "[testing]") {
@@ -210,13 +249,15 @@ TEST_CASE("plain names: zkasio waits behind nodes without an id, under names of 
 }
 
 TEST_CASE("plain names: an observer is not misled by a directory that is re-created while it looks", "[testing]") {
+    // A scheme whose own names have ids sees the nodes of programs that write none, too.
+    const name_scheme names = GENERATE(name_scheme::plain("n_"), name_scheme::custom("", "n_"));
     std::size_t steps = 0, recreated = 0;
     for (std::size_t at = 0; recreated == at; ++at) {
         fake_ensemble e;
         const client zk = e.client(sessions_of_ten_seconds());
         e.create("/l/n_0000000005", "old");
         e.run(zk.sync("/l"));
-        const leader_observer observer(zk, "/l", name_scheme::plain("n_"));
+        const leader_observer observer(zk, "/l", names);
         at_step(e, steps, at, [&] {
             ++recreated;
             e.remove("/l/n_0000000005");
@@ -239,4 +280,51 @@ TEST_CASE("plain names: an observer is not misled by a directory that is re-crea
         following.cancel();
     }
     CHECK(recreated > 10);
+}
+
+// Between the listings the node was never the first: of the three that have had its name, the second did not lead.
+TEST_CASE("plain names: an observer is not misled by a directory that is re-created twice", "[testing]") {
+    std::size_t twice = 0;
+    for (std::size_t at = 0; at < 30; ++at)
+        for (std::size_t then = 1; then < 10; ++then) {
+            fake_ensemble e;
+            const client zk = e.client(sessions_of_ten_seconds());
+            e.create("/l/n_0000000005", "old");
+            e.run(zk.sync("/l"));
+            const leader_observer observer(zk, "/l", name_scheme::plain("n_"));
+            std::size_t steps = 0;
+            e.on_step([&](std::string_view) {
+                ++steps;
+                if (steps == at)
+                    asio::post(e.context(), [&] {
+                        e.remove("/l/n_0000000005");
+                        e.remove("/l");
+                        e.create("/l/n_0000000004", "leads");
+                        e.create("/l/n_0000000005", "waits");
+                    });
+                if (steps == at + then)
+                    asio::post(e.context(), [&] {
+                        if (!e.exists("/l/n_0000000004")) return;
+                        e.remove("/l/n_0000000004");
+                        e.remove("/l/n_0000000005");
+                        e.remove("/l");
+                        e.create("/l/n_0000000005", "new");
+                        ++twice;
+                    });
+            });
+            texts told;
+            auto follow = [&]() -> asio::awaitable<void> {
+                for (;;) {
+                    const leader_view view = co_await observer.next();
+                    told.push_back(view.leader ? view.leader->data.value_or("") : "");
+                }
+            };
+            running following(e.get_executor(), follow());
+            e.run_for(30s);
+            e.on_step(nullptr);
+            INFO("re-created after steps " << at << " and " << at + then);
+            CHECK(std::find(told.begin(), told.end(), "waits") == told.end());
+            following.cancel();
+        }
+    CHECK(twice > 30);
 }

@@ -10,9 +10,8 @@
 namespace zkasio::test {
 
 /// A Kerberos realm of the test's own, ZKASIO.TEST, with one KDC on the loopback. While it exists, it is the realm of
-/// this process (KRB5_CONFIG), and its tickets are those of this process (KRB5CCNAME).
-///
-/// Its users: alice, whose password is "wonder". Its service: zookeeper/localhost, whose key is in keytab().
+/// this process (KRB5_CONFIG), and its tickets are those of this process (KRB5CCNAME). scripts/kerberos_realm.sh makes
+/// it, and says who its users are; keytab() has the key of zookeeper/localhost.
 class kerberos_realm {
 public:
     /// Empty, or what is missing on this machine.

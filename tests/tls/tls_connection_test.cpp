@@ -6,11 +6,14 @@
 #include "tls/tls_terminator.hpp"
 
 #include <zkasio/client_stats.hpp>
+#include <zkasio/locks/mutex.hpp>
 #include <zkasio/tls/tls_options.hpp>
 
 #include <asio/post.hpp>
 
 #include <random>
+#include <string>
+#include <string_view>
 #include <thread>
 
 using namespace zkasio;
@@ -139,4 +142,37 @@ TEST_CASE("another name for the same server: the connection stays, and the next 
     };
     with_client(site.through(), body);
     CHECK(site.terminator.names().front() == "");
+}
+
+// The client looks at the nearer server through TLS as well before it moves.
+TEST_CASE("through TLS, a client moves to a nearer server when that is up, and keeps its session and its locks") {
+    proxied_site site;
+    fault_proxy far(site.terminator.address("127.0.0.1"));
+    site.proxy.refuse(true);
+    const std::string far_name = "localhost" + far.address().substr(far.address().rfind(':'));
+    const auto rank = [](std::string_view name, std::string_view) { return name == "127.0.0.1" ? 0 : 1; };
+    const client_options both = options(site.proxy.address() + ',' + far_name)
+                                    .tls(tls_files().ca(site.authority.file()))
+                                    .prefer(rank, 200ms);
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "tls-move");
+        const session before = co_await zk.current_session();
+        const mutex lock(zk, dir);
+        const lock_guard guard = co_await lock.acquire();
+        CHECK(site.terminator.names().back() == "localhost");
+        site.proxy.refuse(false);
+        auto moved = [&]() -> asio::awaitable<bool> {
+            co_await zk.create_or_set(dir + "-written", "x");
+            co_return zk.stats().connections == 2;
+        };
+        co_await eventually(moved);
+        far.refuse(true);
+        far.cut_all();
+        co_await zk.sync("/");
+        CHECK(zk.stats().connections == 2);  // it is not there that the client is connected
+        CHECK_FALSE(before.over());
+        CHECK(guard.held());
+        co_await zk.remove(dir + "-written");
+    };
+    with_client(both, body);
 }

@@ -283,7 +283,7 @@ struct following_one : node_feed_listener {
     void disconnected() override {}
     void closed(std::error_code) override {}
     void answered(node_read, const std::string&, std::error_code, node_answer) override {}
-    void changed(node_change, const std::string&) override {}
+    void changed(node_change, const std::string&, std::int64_t) override {}
     bool watches(node_read, const std::string&) const override {
         ++asked;
         return stays;

@@ -53,6 +53,7 @@ asio::awaitable<bool> close_gate(client zk, std::string path, acl entries) {
 }
 
 asio::awaitable<bool> open_gate(client zk, std::string path) {
+    session_pace pace = toolbox(zk).make_session_pace();
     for (;;) {
         const session on = co_await toolbox(zk).current_session("remove", path);
         const pending_removal removal = toolbox(on).ensure_removed(path);
@@ -62,6 +63,7 @@ asio::awaitable<bool> open_gate(client zk, std::string path) {
         } catch (const error& e) {
             if (e.code() != errc::session_expired) throw;
         }
+        co_await pace.pause("remove", path);
     }
 }
 

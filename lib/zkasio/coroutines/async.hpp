@@ -158,6 +158,7 @@ private:
 /// by the compiler.
 /// *Fails with* the code of the operation's std::system_error. Any other exception, of a coroutine of yours, leaves
 /// run() of the handler's executor, and the handler is not called; `use_awaitable` and `use_future` throw it.
+/// *Memory*: the coroutines take theirs as all coroutines of Asio do, and not from the handler's associated allocator.
 /// *Cancellation* by the handler's slot, of each type, cancels the operation; docs/cancellation.md says what that
 /// means. It may be emitted on the handler's executor, whatever `on` is.
 template <class T, class Token>

@@ -131,6 +131,7 @@ std::shared_ptr<adder> adder_of(const state_ptr& s, const session& on) {
 
 asio::awaitable<std::int64_t> add_to(state_ptr s, std::int64_t delta) {
     const std::string& path = counter_of(s, "add")->what->path;
+    session_pace pace = toolbox(s->zk).make_session_pace();
     for (;;) {
         const session on = co_await toolbox(s->zk).current_session("add", path);
         const auto mine = std::make_shared<addition>(delta, toolbox(on).make_one_shot_event());
@@ -142,6 +143,7 @@ asio::awaitable<std::int64_t> add_to(state_ptr s, std::int64_t delta) {
         } catch (const std::system_error& e) {  // cancelled before outcome_of() has begun; the adder has the addition
             throw error(e.code(), "add", path, {}, !mine->withdraw());
         }
+        co_await pace.pause("add", path);
     }
 }
 
@@ -186,6 +188,7 @@ asio::awaitable<bool> set_number_on(client zk, session on, spec_ptr what, std::i
 
 asio::awaitable<bool> set_in_some_session(state_ptr s, std::int64_t expected, std::int64_t desired, commit_report& r) {
     const spec_ptr what = s->what;
+    session_pace pace = toolbox(s->zk).make_session_pace();
     for (;;) {
         const session on = co_await toolbox(s->zk).current_session("compare_and_set", what->path);
         asio::dispatch(on.get_executor(), [s, on] { adder_of(s, on); });
@@ -196,6 +199,7 @@ asio::awaitable<bool> set_in_some_session(state_ptr s, std::int64_t expected, st
         } catch (const std::system_error& e) {  // of a pause that was cancelled
             throw error(e.code(), "compare_and_set", what->path);
         }
+        co_await pace.pause("compare_and_set", what->path);
     }
 }
 

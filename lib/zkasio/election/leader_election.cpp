@@ -264,7 +264,9 @@ asio::awaitable<void> resign(leadership& leader, std::string path) {
 // @param untold whether the body that ran last has left the outcome of a write unknown, and the caller was not told.
 asio::awaitable<void> lead_in_terms(const lead_body& body, client zk, mutex queue, lead_options how, bool& untold) {
     back_off pauses = toolbox(zk).make_back_off();
+    session_pace pace = toolbox(zk).make_session_pace();
     for (;;) {
+        pace.begin();
         leadership leader = co_await stand(zk, queue);
         untold = false;
         const boot_clock::time_point began = boot_clock::now();
@@ -286,6 +288,7 @@ asio::awaitable<void> lead_in_terms(const lead_body& body, client zk, mutex queu
             warn_of(end.failure, zk, queue.path());
             co_await pauses.pause("lead", queue.path());
         }
+        if (leader.guard().claim()->on().over()) co_await pace.pause("lead", queue.path());
     }
 }
 

@@ -224,7 +224,8 @@ public:
     /// another task of the body, counts as "anything else", also if it has error::outcome_unknown(). Only an
     /// errc::timed_out with error::outcome_unknown() counts as a lost connection. The pauses are those of
     /// client_options::retry(). They grow while consecutive terms end with a pause, and start over after a term that
-    /// was longer than the session timeout.
+    /// was longer than the session timeout. After the loss of a session in which lead() has stood and led for less than
+    /// a session timeout, there is a pause as well, see session_pace.
     ///
     /// *Completes* with what the body returns even if the resignation fails, for example because the client was closed.
     /// *Fails with* what campaign() fails with, except errc::not_connected and all else that is condition::retryable:

@@ -135,10 +135,14 @@ asio::awaitable<leader_seen> read_leader(session on, std::string path, name_sche
             if (access == node_access::gone) continue;
             if (access == node_access::readable) {
                 // The name of a node without an id recurs when the directory is re-created: the node that was read need
-                // not be the one that was listed, and then others may stand ahead of it.
-                if (!names.has_id()) {
+                // not be the one that was listed, and then others may stand ahead of it. A scheme whose own names have
+                // ids sees such nodes, too. If the node that was read is still there after another listing, it was
+                // there when the children were listed.
+                if (!has_contender_id(first)) {
                     const std::vector<std::string> now = co_await children_if_any(on, path);
                     if (names.first_of(now, path) != first) continue;
+                    const std::optional<node_stat> still = co_await stat_of(on, node);
+                    if (!still || fencing_token(still->czxid) != seen.view.leader->token) continue;
                 }
                 std::optional<std::string> said = directory_note::parse(note->value.data).proclaimed_by(first);
                 if (said) seen.view.leader->data = std::move(said);
@@ -228,8 +232,10 @@ asio::awaitable<void> leader_observer::state::read(std::shared_ptr<state> self) 
 // Completes when `seen` differs from the view that was told last.
 asio::awaitable<void> leader_observer::state::until_news(std::shared_ptr<state> self) {
     back_off pauses = toolbox(self->zk).make_back_off();
+    session_pace pace = toolbox(self->zk).make_session_pace();
+    pace.begin();
     for (;;) {
-        bool failed = false;
+        bool failed = false, is_over = false;
         try {
             if (!self->seen) {
                 co_await read(self);
@@ -242,9 +248,13 @@ asio::awaitable<void> leader_observer::state::until_news(std::shared_ptr<state> 
             const bool another_session =
                 e.code() == errc::session_expired && self->zk.options().renewal() == session_renewal::automatic;
             if (!failed && !another_session) throw;
+            is_over = another_session;
         }
         self->seen.reset();
         if (failed) co_await pauses.pause("observe", self->path);
+        if (!is_over) continue;
+        co_await pace.pause("observe", self->path);
+        pace.begin();
     }
 }
 

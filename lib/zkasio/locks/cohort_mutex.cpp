@@ -97,8 +97,7 @@ asio::awaitable<Result> take_as(client zk, cohort_spec_ptr spec, if_contended wh
 }
 
 template <class Result>
-asio::awaitable<Result> refused(lock_spec_ptr lock) {
-    refuse_without_id(*lock);
+asio::awaitable<Result> data_refused(lock_spec_ptr lock) {
     throw error(errc::invalid_argument, "acquire", lock->directory,
                 "the turns of a cohort share one node: its data are the lock's");
     co_return Result();
@@ -109,7 +108,7 @@ asio::awaitable<Result> refused(lock_spec_ptr lock) {
 template <class Result>
 asio::awaitable<Result> take_turn(client zk, cohort_spec_ptr spec, if_contended when_contended,
                                   const acquire_options& how, boot_clock::time_point came) {
-    if (spec && (how.data() || !spec->lock->names.has_id())) return refused<Result>(spec->lock);
+    if (spec && how.data()) return data_refused<Result>(spec->lock);
     // Where the wait is certain, one frame is enough for all of it.
     if constexpr (std::is_same_v<Result, lock_guard>) {
         std::shared_ptr<cohort> of = spec && !how.owner() ? spec->last() : nullptr;
@@ -183,6 +182,8 @@ lock_attempt cohort_mutex::attempts(acquire_options how) const {
 asio::awaitable<lock_guard> cohort_mutex::wait_for_lock(acquire_options how) const {
     return take_turn<lock_guard>(on(), spec_, if_contended::wait, how);
 }
+
+std::exception_ptr cohort_mutex::refusal() const { return refusal_without_id(spec_ ? spec_->lock : nullptr, path()); }
 
 asio::awaitable<std::vector<contender_info>> cohort_mutex::contenders() const {
     return lock_detail::contenders(view(), path(), spec_ ? spec_->lock : nullptr);

@@ -12,6 +12,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <string>
 #include <vector>
@@ -66,8 +67,8 @@ private:
 /// alone does not give its place up.
 ///
 /// An idle place has a watch on the directory, and is given back when another contender appears: the contender waits
-/// for one notification, one listing and one removal. A child with a foreign name counts as a contender, too: it may be
-/// that of a program that names its nodes differently.
+/// for one notification, one listing and one removal. A child with a foreign name counts as a contender, too, unless
+/// name_scheme::allow_foreign_children() says otherwise: it may be that of a program that names its nodes differently.
 ///
 /// *Beside contenders that only try*: a try_acquire() of another contender is refused by an idle place, too, but the
 /// place is then given back, and for a minute no place of this cohort is kept while nobody wants it. So the next try
@@ -108,6 +109,7 @@ public:
 protected:
     lock_attempt attempts(acquire_options how) const override;
     asio::awaitable<lock_guard> wait_for_lock(acquire_options how) const override;
+    std::exception_ptr refusal() const override;
 
 private:
     std::shared_ptr<const lock_detail::cohort_spec> spec_;

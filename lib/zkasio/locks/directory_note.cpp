@@ -11,6 +11,27 @@ namespace {
 
 constexpr std::string_view first_line = "zkasio 1\n", leader_key = "leader ", revoke_key = "revoke ";
 
+// As new_protection_id() writes it, with its dashes or without.
+bool begins_with_id(std::string_view name) noexcept {
+    std::size_t digits = 0, dashes = 0;
+    for (const char c : name) {
+        if (std::string_view("0123456789abcdef").find(c) != std::string_view::npos) {
+            if (++digits == 32) return dashes == 0 || dashes == 4;
+        } else if (c == '-' && dashes < 4 && digits == 8 + 4 * dashes) {
+            ++dashes;
+        } else {
+            return false;
+        }
+    }
+    return false;
+}
+
+bool has_id(std::string_view name) noexcept {
+    for (; !name.empty(); name.remove_prefix(1))
+        if (begins_with_id(name)) return true;
+    return false;
+}
+
 }  // namespace
 
 directory_note directory_note::parse(std::string_view data) {
@@ -57,6 +78,12 @@ bool directory_note::revokes(std::string_view node_name) const {
 
 bool is_latch_node(std::string_view path) noexcept {
     return lock_detail::sequence_of(node_name(path), "latch-").has_value();
+}
+
+bool has_contender_id(std::string_view path) noexcept {
+    const std::string_view name = node_name(path);
+    const auto number = sequence_behind(name, "");
+    return number && has_id(name.substr(0, name.size() - number->digits.size()));
 }
 
 }  // namespace zkasio

@@ -48,4 +48,9 @@ struct ZKASIO_EXPORT directory_note {
 /// must not be written to.
 ZKASIO_EXPORT bool is_latch_node(std::string_view path) noexcept;
 
+/// Whether the node's name is that of a contender in a queue, with a sequence number behind the id of a protected
+/// create: no other node ever has this name, and a line in a directory_note may name it. (A number alone may be part of
+/// the name that a user has given to an unfair_mutex, and recurs when another program's directory is re-created.)
+ZKASIO_EXPORT bool has_contender_id(std::string_view path) noexcept;
+
 }  // namespace zkasio

@@ -50,7 +50,8 @@ struct ZKASIO_EXPORT lock_listing {
 /// this client may not read: zk_errc::no_auth.
 ZKASIO_EXPORT asio::awaitable<lock_listing> list_lock(client zk, std::string path);
 /// As above, for a lock or an election whose nodes have these names: lock_directory_kind::mutex, shared_mutex if the
-/// scheme has readers, or else empty, other or single_node. Other children are foreign, and no error.
+/// scheme has readers, or else empty, other or single_node. Where a scheme has readers and a marker of its own for a
+/// mutex, as name_scheme::curator(), the nodes tell which of the two it is. Other children are foreign, and no error.
 ZKASIO_EXPORT asio::awaitable<lock_listing> list_lock(client zk, std::string path, name_scheme names);
 
 }  // namespace zkasio

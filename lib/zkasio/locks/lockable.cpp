@@ -15,12 +15,15 @@ namespace {
 // Runs `attempt`, again with the next session whenever one expires. If no session follows, connected() throws.
 asio::awaitable<std::optional<lock_guard>> survive_expiry(client zk, std::string path, lock_attempt attempt,
                                                           if_contended when_contended) {
+    session_pace pace = toolbox(zk).make_session_pace();
     for (;;) {
+        pace.begin();
         try {
             co_return co_await attempt(when_contended);
         } catch (const error& e) {
             if (e.code() != errc::session_expired) throw;
         }
+        co_await pace.pause("acquire", path);
         co_await toolbox(zk).connected("acquire", path);
     }
 }
@@ -33,6 +36,12 @@ asio::awaitable<lock_guard> require_guard(asio::awaitable<std::optional<lock_gua
             errc::invalid_argument, "acquire", {},
             "this kind of lock (lockable::attempts) has ended an attempt without a guard, although it was to wait");
     co_return std::move(*guard);
+}
+
+template <class Result>
+asio::awaitable<Result> refused(std::exception_ptr why) {
+    std::rethrow_exception(std::move(why));
+    co_return Result();
 }
 
 // Runs `attempt`, which waits, and cancels it at the limit. If the limit has passed already, runs an attempt that does
@@ -107,7 +116,10 @@ asio::awaitable<lock_guard> lockable::wait_for_lock(acquire_options how) const {
     return require_guard(attempts(std::move(how))(if_contended::wait));
 }
 
+std::exception_ptr lockable::refusal() const { return nullptr; }
+
 asio::awaitable<lock_guard> lockable::acquire(acquire_options how) const {
+    if (std::exception_ptr why = refusal()) return refused<lock_guard>(std::move(why));
     if (!how.survives_expiry() && !view_) return wait_for_lock(std::move(how));
     if (!how.survives_expiry()) return in_view(view(), wait_for_lock(for_client(view(), std::move(how))));
     return require_guard(attempts_over_sessions(std::move(how))(if_contended::wait));
@@ -140,11 +152,13 @@ asio::awaitable<lock_guard> lockable::acquire_for_body(const with_lock_options& 
 }
 
 asio::awaitable<std::optional<lock_guard>> lockable::try_acquire(acquire_options how) const {
+    if (std::exception_ptr why = refusal()) return refused<std::optional<lock_guard>>(std::move(why));
     return attempts_over_sessions(std::move(how))(if_contended::give_up);
 }
 
 asio::awaitable<std::optional<lock_guard>> lockable::try_acquire_for(any_duration limit,
                                                                      acquire_options how) const {
+    if (std::exception_ptr why = refusal()) return refused<std::optional<lock_guard>>(std::move(why));
     const std::chrono::nanoseconds time = limit;
     std::optional<boot_clock::time_point> end;
     if (time >= time.zero()) end = boot_clock::after(time);
@@ -154,6 +168,7 @@ asio::awaitable<std::optional<lock_guard>> lockable::try_acquire_for(any_duratio
 
 asio::awaitable<std::optional<lock_guard>> lockable::try_acquire_until(boot_clock::time_point limit,
                                                                        acquire_options how) const {
+    if (std::exception_ptr why = refusal()) return refused<std::optional<lock_guard>>(std::move(why));
     return acquire_within(zk_, "try_acquire_until", path_, limit,
                           attempts_over_sessions(how), how.survives_expiry() ? attempts_in_view(how) : nullptr);
 }

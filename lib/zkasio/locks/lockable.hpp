@@ -12,6 +12,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -108,6 +109,10 @@ protected:
     /// coroutine costs memory for every waiter.
     virtual asio::awaitable<lock_guard> wait_for_lock(acquire_options how) const;
 
+    /// The reason for which each acquire of this lock fails, before it waits for anything; by default null: there is
+    /// none.
+    virtual std::exception_ptr refusal() const;
+
     const client& on() const noexcept { return zk_; }
     /// path() as on() has it.
     std::string directory() const;
@@ -116,7 +121,7 @@ protected:
     void set_path(std::string path) { path_ = std::move(path); }
 
 private:
-    friend class multi_mutex;  // asks its members for their client
+    friend class multi_mutex;  // asks its members for their client and their refusal()
     asio::awaitable<lock_guard> acquire_for_body(const with_lock_options& how) const;
     lock_attempt attempts_over_sessions(acquire_options how) const;
     lock_attempt attempts_in_view(acquire_options how) const;

@@ -258,6 +258,13 @@ asio::awaitable<std::optional<lock_guard>> multi_mutex::take(multi_mutex self, a
     }
 }
 
+// Before the first of the locks is acquired.
+std::exception_ptr multi_mutex::refusal() const {
+    for (const member& m : members_)
+        if (std::exception_ptr why = m.lock->refusal()) return why;
+    return nullptr;
+}
+
 lock_attempt multi_mutex::attempts(acquire_options how) const {
     return [self = *this, how = std::move(how)](if_contended when_contended) {
         return errors_as_acquire(take(self, how, when_contended == if_contended::wait), self.path());

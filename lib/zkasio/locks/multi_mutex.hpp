@@ -10,6 +10,7 @@
 #include <asio/awaitable.hpp>
 
 #include <concepts>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -89,6 +90,7 @@ public:
 
 protected:
     lock_attempt attempts(acquire_options how) const override;
+    std::exception_ptr refusal() const override;
 
 private:
     struct member {

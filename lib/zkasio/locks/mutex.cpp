@@ -25,6 +25,8 @@ asio::awaitable<lock_guard> mutex::wait_for_lock(acquire_options how) const {
     return contend<lock_guard>(on(), acquire_request(spec_, lock_kind::exclusive), std::move(how));
 }
 
+std::exception_ptr mutex::refusal() const { return refusal_without_id(spec_, path()); }
+
 asio::awaitable<std::vector<contender_info>> mutex::contenders() const {
     return lock_detail::contenders(view(), path(), spec_);
 }

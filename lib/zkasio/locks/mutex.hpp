@@ -9,6 +9,7 @@
 
 #include <asio/awaitable.hpp>
 
+#include <exception>
 #include <memory>
 #include <string>
 #include <vector>
@@ -53,6 +54,7 @@ public:
 protected:
     lock_attempt attempts(acquire_options how) const override;
     asio::awaitable<lock_guard> wait_for_lock(acquire_options how) const override;
+    std::exception_ptr refusal() const override;
 
 private:
     std::shared_ptr<const lock_detail::lock_spec> spec_;

@@ -49,7 +49,7 @@ asio::awaitable<void> revoke_in_node(client zk, std::string path) {
 asio::awaitable<void> revoke(client zk, std::string path, holder_data data) {
     std::error_code gone;
     try {
-        const bool is_noted = lock_detail::may_be_noted(path);
+        const bool is_noted = has_contender_id(path);
         if (!is_noted && data == holder_data::kept)
             throw error(errc::invalid_argument, "revoke", path, "the holders of this kind of lock look at their node");
         if (!is_noted || (data == holder_data::replaced && !is_latch_node(path))) {

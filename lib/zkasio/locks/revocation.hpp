@@ -30,6 +30,8 @@ enum class holder_data : std::uint8_t {
 ///
 /// A waiter of zkasio stays in the queue, and notices the request when it is granted the lock: the body of its
 /// with_lock() begins, and ends as its revocation_policy says.
+/// Danger: a contender of a program that writes no id into its names, name_scheme::plain(), does not know the request,
+/// and the data that it has put into its node, such as a leader's address, are lost.
 /// *Fails with* errc::invalid_argument for a node that does not end with a session, such as the lock's directory; when
 /// the data of the directory belong to another program; and for holder_data::kept with the node of an unfair_mutex, or
 /// of slots.

@@ -20,6 +20,8 @@ asio::awaitable<lock_guard> shared_mutex_side::wait_for_lock(acquire_options how
     return contend<lock_guard>(on(), acquire_request(spec_, kind_), std::move(how));
 }
 
+std::exception_ptr shared_mutex_side::refusal() const { return refusal_without_id(spec_, path()); }
+
 shared_mutex::shared_mutex(client zk, std::string path, shared_mutex_options options)
     : shared_mutex_side(std::move(zk), std::move(path), lock_kind::exclusive) {
     std::string directory = this->directory();

@@ -12,6 +12,7 @@
 #include <asio/awaitable.hpp>
 
 #include <chrono>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <string>
@@ -38,6 +39,7 @@ public:
 protected:
     lock_attempt attempts(acquire_options how) const override;
     asio::awaitable<lock_guard> wait_for_lock(acquire_options how) const override;
+    std::exception_ptr refusal() const override;
 
 private:
     friend class shared_mutex;

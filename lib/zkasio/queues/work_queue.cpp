@@ -116,6 +116,7 @@ asio::awaitable<void> create_queue(state_ptr s) {
 }
 
 asio::awaitable<void> put_in_some_session(state_ptr s, std::vector<bytes> items, put_options how) {
+    session_pace pace = toolbox(s->zk).make_session_pace();
     for (;;) {
         const session on = co_await toolbox(s->zk).current_session("put", s->what->path);
         asio::dispatch(on.get_executor(), [s, on] { claimer_of(s, on); });
@@ -124,6 +125,7 @@ asio::awaitable<void> put_in_some_session(state_ptr s, std::vector<bytes> items,
         } catch (const error& e) {
             if (!is_for_next_session(e)) rethrow_as("put", s->what->path);
         }
+        co_await pace.pause("put", s->what->path);
     }
 }
 
@@ -198,30 +200,32 @@ asio::awaitable<void> served(state_ptr s, session on, awaited_item_ptr mine, std
 }
 
 // The newest session of the client, unless the last one lives. A wait that has begun outlasts an outage: while the
-// session lives, no connection is asked for. @param last in the caller's frame.
-asio::awaitable<void> renew(state_ptr s, std::string operation, std::optional<session>& last) {
-    if (last && !last->over()) co_return;
+// session lives, no connection is asked for. @param last in the frame of a caller.
+asio::awaitable<void> renew(state_ptr s, std::string operation, used_session& last) {
+    if (last.on && !last.is_over && !last.on->over()) co_return;
+    if (last.on) co_await last.pace.pause(operation, s->what->path);
     session next = co_await toolbox(s->zk).current_session(operation, s->what->path);
-    last.emplace(std::move(next));
+    last.on.emplace(std::move(next));
+    last.is_over = false;
+    last.pace.begin();
 }
 
-// The claim of an item in some session.
-asio::awaitable<item_claim_ptr> next_claim(state_ptr s, std::string operation) {
+// The claim of an item in some session. @param in see renew().
+asio::awaitable<item_claim_ptr> next_claim(state_ptr s, std::string operation, used_session& in) {
     const std::string& path = s->what->path;
-    std::optional<session> on;
     for (;;) {
-        co_await renew(s, operation, on);
+        co_await renew(s, operation, in);
         const auto mine =
-            std::make_shared<awaited_item>(when_empty::wait, wanted::claim, toolbox(*on).make_one_shot_event());
+            std::make_shared<awaited_item>(when_empty::wait, wanted::claim, toolbox(*in.on).make_one_shot_event());
         try {
-            co_await served(s, *on, mine, operation);
+            co_await served(s, *in.on, mine, operation);
             item_claim_ptr claim = mine->take_claim(operation, path);
             co_await covered(claim, operation, path);
             co_return claim;
         } catch (const error& e) {
             // An unknown outcome does not matter: a claim ends with its session.
             if (e.code() == errc::session_expired)
-                on.reset();
+                in.is_over = true;
             else if (e.code() != errc::lock_lost)
                 rethrow_as(operation, path);
         }
@@ -231,18 +235,18 @@ asio::awaitable<item_claim_ptr> next_claim(state_ptr s, std::string operation) {
 // Nothing: no item is free, and the consumer does not wait.
 asio::awaitable<std::optional<std::string>> take_item(state_ptr s, when_empty how) {
     const std::string path = queue_of(s, "take")->what->path;
-    std::optional<session> on;
+    used_session in(s->zk);
     for (;;) {
-        co_await renew(s, "take", on);
-        const auto mine = std::make_shared<awaited_item>(how, wanted::item, toolbox(*on).make_one_shot_event());
-        co_await served(s, *on, mine, "take");
+        co_await renew(s, "take", in);
+        const auto mine = std::make_shared<awaited_item>(how, wanted::item, toolbox(*in.on).make_one_shot_event());
+        co_await served(s, *in.on, mine, "take");
         try {
             co_return mine->take_item("take", path);
         } catch (const error& e) {
             // Only the outcome of the removal matters: a claim ends with its session.
             const bool may_be_removed = e.outcome_unknown() && mine->was_removal();
             if (e.code() == errc::session_expired && !may_be_removed)
-                on.reset();
+                in.is_over = true;
             else if (e.code() != errc::lock_lost)
                 rethrow_as("take", path);
         }
@@ -271,6 +275,7 @@ asio::awaitable<std::vector<dead_item>> all_dead(state_ptr s) {
 
 asio::awaitable<bool> revive_in_some_session(state_ptr s, std::string name) {
     const spec_ptr what = queue_of(s, "revive")->what;
+    session_pace pace = toolbox(s->zk).make_session_pace();
     for (;;) {
         const session on = co_await toolbox(s->zk).current_session("revive", what->path);
         asio::dispatch(on.get_executor(), [s, on] { claimer_of(s, on); });
@@ -279,14 +284,16 @@ asio::awaitable<bool> revive_in_some_session(state_ptr s, std::string name) {
         } catch (const error& e) {
             if (!is_for_next_session(e)) rethrow_as("revive", what->path);
         }
+        co_await pace.pause("revive", what->path);
     }
 }
 
 }  // namespace
 
-asio::awaitable<delivery> receive_item(state_ptr s, std::string operation) {
-    queue_of(s, operation.c_str());
-    item_claim_ptr claim = co_await next_claim(s, operation);
+asio::awaitable<delivery> receive_item(state_ptr s, std::string operation, used_session* in) {
+    used_session own(queue_of(s, operation.c_str())->zk);
+    used_session& used = in ? *in : own;
+    item_claim_ptr claim = co_await next_claim(s, operation, used);
     co_return delivery_access::make(std::move(claim), s->zk.keep_open());
 }
 

@@ -144,6 +144,8 @@ acl toolbox::completed(acl given) const {
 
 back_off toolbox::make_back_off() const { return access::make<back_off>(there(on_.core_, "make_back_off")); }
 
+session_pace toolbox::make_session_pace() const { return access::make<session_pace>(on_.core_); }
+
 back_off toolbox::make_refusal_back_off() const {
     return access::make<back_off>(there(on_.core_, "make_back_off"),
                                   retry_policy::exponential(std::chrono::seconds(1), std::chrono::minutes(5)));

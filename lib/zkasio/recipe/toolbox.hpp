@@ -135,6 +135,9 @@ public:
     /// The pauses between attempts after condition::retryable.
     back_off make_back_off() const;
 
+    /// The pauses between the sessions of work that begins again in each. Also of a client that was moved from.
+    session_pace make_session_pace() const;
+
     /// The pauses between reads of a node that servers refuse (zk_errc::no_auth): a second, and each time twice as
     /// long, up to five minutes. A change of an ACL fires no watch, so only another read tells. If the node was refused
     /// for a time by mistake, it is read at most about as long again after that.

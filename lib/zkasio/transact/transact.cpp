@@ -225,6 +225,7 @@ public:
         if (claim_ && toolbox(claim_->on()).whole_path("/") != toolbox(zk_).whole_path("/"))
             throw error(errc::invalid_argument, "transact", {}, "the guard of under() is of another view");
         refuse_own_turn();
+        session_pace pace = toolbox(zk_).make_session_pace();
         for (;;) {
             session on;
             if (claim_)
@@ -236,6 +237,7 @@ public:
             if (claim_ && end.what == run_end::kind::session_over) throw_lock_lost(end);
             if (end.what != run_end::kind::session_over) std::rethrow_exception(end.failed);
             turn_ = lock_guard();
+            co_await pace.pause("transact", std::string());
         }
     }
 

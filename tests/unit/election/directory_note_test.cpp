@@ -1,6 +1,7 @@
 #include "support/catch.hpp"
 
 #include <zkasio/locks/directory_note.hpp>
+#include <zkasio/operations.hpp>
 
 #include <string>
 
@@ -58,4 +59,20 @@ TEST_CASE("directory note: the nodes that a LeaderLatch may watch are known by t
     CHECK_FALSE(is_latch_node("/latch-0000000001/x"));
     CHECK_FALSE(is_latch_node("/latch-"));
     CHECK_FALSE(is_latch_node(""));
+}
+
+TEST_CASE("directory note: contenders have an id and a number in their names, also behind 2^31 nodes") {
+    const std::string id = new_protection_id();
+    CHECK(has_contender_id("/lock/_c_" + id + "-lock-0000000005"));
+    CHECK(has_contender_id("/e/_c_" + id + "-latch--000000005"));
+    CHECK(has_contender_id("/e/_c_" + id + "-latch--2147483648"));
+    CHECK(has_contender_id("/lock/0123456789abcdef0123456789abcdef__lock__0000000005"));
+    CHECK(has_contender_id("/lock/prefixed" + id + "own-0000000005"));
+    // A user has named an unfair_mutex so.
+    for (const char* const name : {"flag", "0000000005", "flag-00005", "job-0000000042", "host-latch-0000000001",
+                                   "0123456789abcdef0123456789abcde-0000000001"}) {
+        CAPTURE(name);
+        CHECK_FALSE(has_contender_id(std::string("/lock/") + name));
+    }
+    CHECK_FALSE(has_contender_id("/lock/" + id));
 }

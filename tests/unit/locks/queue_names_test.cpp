@@ -200,6 +200,10 @@ TEST_CASE("queue names: children that a scheme does not know are passed over whe
     CHECK(in_order(names, all) == texts{"r_0000000001", "w_0000000002"});
     CHECK(in_order(names, {"log_replicas"}).empty());
     CHECK_FALSE(names.contender("log_replicas"));
+    CHECK_FALSE(names.may_contend("log_replicas"));
+    CHECK(names.may_contend("w_0000000002"));
+    CHECK(names.may_contend("r_0000000002"));
+    CHECK(strict.may_contend("log_replicas"));
     CHECK(names.contender("w_0000000002")->sequence == 2);
     CHECK(error_of([&] { in_order(strict, all); })->code() == errc::foreign_child);
     CHECK(error_of([&] { names.parse("log_replicas"); })->code() == errc::foreign_child);

@@ -59,7 +59,7 @@ private:
         reading.erase({kind_of(what), path});
         if (!code) watched.insert({kind_of(what), path});
     }
-    void changed(node_change what, const std::string& path) override {
+    void changed(node_change what, const std::string& path, std::int64_t) override {
         told.push_back(path + " changed");
         watched.erase({what == node_change::children_changed ? node_read::children : node_read::stat, path});
     }

@@ -21,7 +21,7 @@ private:
     void disconnected() override { told.push_back("disconnected"); }
     void closed(std::error_code) override { told.push_back("closed"); }
     void answered(node_read, const std::string&, std::error_code, node_answer) override {}
-    void changed(node_change, const std::string&) override {}
+    void changed(node_change, const std::string&, std::int64_t) override {}
     bool watches(node_read, const std::string&) const override { return false; }
     void for_each_watch(const std::function<void(node_read, const std::string&)>&) const override {}
 };

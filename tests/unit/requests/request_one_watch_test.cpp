@@ -28,7 +28,7 @@ private:
     void answered(node_read, const std::string& path, std::error_code code, node_answer a) override {
         told.push_back(path + (code ? ": " + code.message() : " has " + a.data + std::to_string(a.children.size())));
     }
-    void changed(node_change what, const std::string& path) override {
+    void changed(node_change what, const std::string& path, std::int64_t) override {
         told.push_back(path + (what == node_change::removed            ? " is removed"
                                : what == node_change::children_changed ? " has other children"
                                                                        : " has changed"));

@@ -84,7 +84,7 @@ void cache_engine::decide(Decision d) {
     deciding_ = false;
 }
 
-void cache_engine::changed(node_change what, const std::string& path) {
+void cache_engine::changed(node_change what, const std::string& path, std::int64_t) {
     if (stopping_) return;
     if (sync_.by_one_watch()) {
         // The servers tell of all nodes, at any depth.

@@ -103,27 +103,25 @@ void node_feeds::changed(node_change what, std::string_view path, bool by_one_wa
     if (told.empty()) return;
     const std::string name(path);
     for (const feed_ptr& f : told) {
-        f->told_zxid = zxid;
         const bool is_of_node = f->by_one_watch && !f->wants_recursive;
         const bool is_told = f->by_one_watch ? by_one_watch && (is_of_node || what != node_change::children_changed)
                                              : !by_one_watch || at_root;
         if (f->up && is_told && is_of_node)
-            tell_of_node(f, what, path);
+            tell_of_node(f, what, path, zxid);
         else if (f->up && is_told)
-            call(f, [&](node_feed_listener& to) { to.changed(what, name); });
-        f->told_zxid = 0;
+            call(f, [&](node_feed_listener& to) { to.changed(what, name, zxid); });
     }
 }
 
 // A recursive watch tells of a child's creation or removal, and of no other children.
-void node_feeds::tell_of_node(const feed_ptr& f, node_change what, std::string_view path) const {
+void node_feeds::tell_of_node(const feed_ptr& f, node_change what, std::string_view path, std::int64_t zxid) const {
     const bool is_root = path == f->root;
     const bool of_children = what == node_change::children_changed;
     const bool is_child = what == node_change::created || what == node_change::removed;
     if (is_root && !(of_children && f->by_recursive))
-        call(f, [&](node_feed_listener& to) { to.changed(what, f->root); });
+        call(f, [&](node_feed_listener& to) { to.changed(what, f->root, zxid); });
     else if (f->by_recursive && is_child && parent_path(path) == f->root)
-        call(f, [&](node_feed_listener& to) { to.changed(node_change::children_changed, f->root); });
+        call(f, [&](node_feed_listener& to) { to.changed(node_change::children_changed, f->root, zxid); });
 }
 
 // While a server was asked for it, a watch of another may have taken the place of the one there was.
@@ -132,7 +130,7 @@ void node_feeds::become_recursive(const std::string& root) const {
     if (its == by_root_.end()) return;
     for (const auto& [number, f] : feeds_of_root(its->second)) {
         if (!f->up || !f->by_one_watch || std::exchange(f->by_recursive, true)) continue;
-        call(f, [&](node_feed_listener& to) { to.changed(node_change::children_changed, f->root); });
+        call(f, [&](node_feed_listener& to) { to.changed(node_change::children_changed, f->root, 0); });
     }
 }
 

@@ -30,7 +30,6 @@ struct feed_state {
     bool wants_recursive = true;    ///< that one; false: changes of the root alone, and of the names of its children
     bool by_one_watch = false;     ///< has one, on this connection
     bool by_recursive = false;     ///< which is recursive
-    std::int64_t told_zxid = 0;    ///< while the listener is told of a change: its transaction, as far as a server says
 
     // With one watch, reads of one turn travel together; while two batches are under way, others wait.
     using read = std::pair<node_read, std::string>;
@@ -96,7 +95,7 @@ private:
 
     std::vector<feed_ptr> all() const;
     std::vector<feed_ptr> above(std::string_view path) const;
-    void tell_of_node(const feed_ptr& f, node_change what, std::string_view path) const;
+    void tell_of_node(const feed_ptr& f, node_change what, std::string_view path, std::int64_t zxid) const;
     void call(const feed_ptr& f, const std::function<void(node_feed_listener&)>& what) const;
 
     const logger& log_;

@@ -10,6 +10,7 @@
 
 #include <asio/this_coro.hpp>
 
+#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -23,12 +24,13 @@ void refuse_owner(const acquire_options& how, const std::string& path, std::stri
     if (how.owner()) throw error(errc::invalid_argument, "acquire", path, why);
 }
 
-void refuse_without_id(const lock_spec& lock) {
-    if (lock.names.has_id()) return;
-    const std::string& marker = lock.names.exclusive();
-    throw error(errc::invalid_argument, "acquire", lock.directory,
-                "name_scheme::plain(\"" + marker + "\") looks and does not contend, since its names have no id: use "
-                "name_scheme::custom(\"\", \"" + marker + "\")");
+std::exception_ptr refusal_without_id(const lock_spec_ptr& lock, const std::string& path) {
+    if (!lock || lock->names.has_id()) return nullptr;
+    const std::string markers = lock->names.markers();
+    return std::make_exception_ptr(error(errc::invalid_argument, "acquire", path,
+                                         "name_scheme::plain(" + markers +
+                                             ") looks and does not contend, since its names have no id: use "
+                                             "name_scheme::custom(\"\", " + markers + ')'));
 }
 
 asio::awaitable<bool> wait_until_covered(std::shared_ptr<lock_claim> claim) {
@@ -127,12 +129,6 @@ asio::awaitable<std::shared_ptr<queue_claim>> take_place(const client& zk, const
 }
 
 template <class Result>
-asio::awaitable<Result> refused_without_id(lock_spec_ptr lock) {
-    refuse_without_id(*lock);
-    co_return Result();
-}
-
-template <class Result>
 Result outcome(const client& zk, const std::shared_ptr<queue_claim>& claim) {
     return as<Result>(zk, claim->granted() ? claim : nullptr);
 }
@@ -158,7 +154,6 @@ asio::awaitable<Result> contend(client zk, acquire_request what) {
 
 template <class Result>
 asio::awaitable<Result> contend(client zk, acquire_request what, acquire_options how) {
-    if (what.spec && !what.spec->names.has_id()) return refused_without_id<Result>(std::move(what.spec));
     if (how.on_position()) what.observed = std::make_shared<observation>(how.on_position());
     what.spec = with_data(std::move(what.spec), how.data());
     if (how.owner() && what.spec) return contend_as<Result>(std::move(zk), std::move(what), *how.owner());

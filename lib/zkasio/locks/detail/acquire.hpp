@@ -10,6 +10,7 @@
 
 #include <asio/awaitable.hpp>
 
+#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -23,8 +24,9 @@ namespace zkasio::lock_detail {
 /// Throws errc::invalid_argument if `how` names an owner: for kinds of lock without owners. @param why for the message.
 void refuse_owner(const acquire_options& how, const std::string& path, std::string_view why);
 
-/// Throws errc::invalid_argument if the nodes of the lock have names without an id: name_scheme::plain() says why.
-void refuse_without_id(const lock_spec& lock);
+/// For lockable::refusal(): errc::invalid_argument if the nodes of the lock have names without an id, since zkasio does
+/// not contend under such names, see name_scheme::plain(). Null for null. @param path as the caller names the lock.
+std::exception_ptr refusal_without_id(const lock_spec_ptr& lock, const std::string& path);
 
 /// Waits until the lease covers the granted claim. False: the claim was lost before, and the session lives: start over.
 asio::awaitable<bool> wait_until_covered(std::shared_ptr<lock_claim> claim);
@@ -57,7 +59,6 @@ template <class Result>
 asio::awaitable<Result> contend(client zk, acquire_request what);
 
 /// Like contend(zk, what), for the owner and with the position observer of `how`, if `how` names them.
-/// *Fails with* errc::invalid_argument for names without an id, before anything is asked of a server.
 template <class Result>
 asio::awaitable<Result> contend(client zk, acquire_request what, acquire_options how);
 

@@ -14,37 +14,6 @@
 
 namespace zkasio::lock_detail {
 
-namespace {
-
-// As new_protection_id() writes it, with its dashes or without.
-bool begins_with_id(std::string_view name) noexcept {
-    std::size_t digits = 0, dashes = 0;
-    for (const char c : name) {
-        if (std::string_view("0123456789abcdef").find(c) != std::string_view::npos) {
-            if (++digits == 32) return dashes == 0 || dashes == 4;
-        } else if (c == '-' && dashes < 4 && digits == 8 + 4 * dashes) {
-            ++dashes;
-        } else {
-            return false;
-        }
-    }
-    return false;
-}
-
-bool has_id(std::string_view name) noexcept {
-    for (; !name.empty(); name.remove_prefix(1))
-        if (begins_with_id(name)) return true;
-    return false;
-}
-
-}  // namespace
-
-bool may_be_noted(std::string_view node) noexcept {
-    const std::string_view name = node_name(node);
-    const auto number = sequence_behind(name, "");
-    return number && has_id(name.substr(0, name.size() - number->digits.size()));
-}
-
 // Lives on the strand.
 struct revocation_watch::state : std::enable_shared_from_this<state> {
     explicit state(std::shared_ptr<lock_claim> c)
@@ -66,7 +35,7 @@ struct revocation_watch::state : std::enable_shared_from_this<state> {
         const bool queues = claim->paths().size() > 1 || claim->sequence();
         for (const std::string& node : claim->paths()) {
             places.push_back({node, node});
-            if (queues && may_be_noted(node)) places.push_back({std::string(parent_path(node)), node});
+            if (queues && has_contender_id(node)) places.push_back({std::string(parent_path(node)), node});
         }
         requests.resize(places.size());
         watches.resize(places.size());

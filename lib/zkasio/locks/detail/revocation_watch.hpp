@@ -14,11 +14,6 @@ namespace zkasio::lock_detail {
 /// The request that Curator's Revoker writes into the node of a contender that is to give way.
 inline constexpr const char* revoke_message = "__REVOKE__";
 
-/// Whether the contender with this node looks for requests in the data of its directory, see directory_note: in a
-/// queue, whose nodes have sequence numbers behind the id of a protected create. (A number alone may be part of the
-/// name that a user has given to an unfair_mutex, whose directory is not ours.)
-bool may_be_noted(std::string_view node) noexcept;
-
 /// Watches for requests to give way, as long as the revocation_watch lives: in a lock's nodes, and, where they stand in
 /// a queue, in the directory's data as well (see directory_note). If a node is found to be
 /// gone, the lock is lost at once.

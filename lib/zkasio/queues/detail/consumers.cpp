@@ -109,10 +109,11 @@ asio::awaitable<void> end(consumer& c, delivery& d, std::exception_ptr failed) {
 
 // @param untold whether the body that ran last has left the outcome of a write unknown, and the caller was not told.
 asio::awaitable<void> work_for_ever(consumer& c, bool& untold) {
+    used_session in(c.from->zk);
     // Consumers live on: an error with error::hung_up() is repeated, too.
     auto receive = [&]() -> asio::awaitable<delivery> {
         try {
-            co_return co_await receive_item(c.from, "consume");
+            co_return co_await receive_item(c.from, "consume", &in);
         } catch (const error& e) {
             if (!e.hung_up()) throw;
             throw error(e.code(), e.operation(), e.path(), e.hint(), e.outcome_unknown());

@@ -84,7 +84,17 @@ using state_ptr = std::shared_ptr<queue_state>;
 /// Throws errc::invalid_argument for the null of a queue that was moved from.
 const state_ptr& queue_of(const state_ptr& state, const char* operation);
 
-/// Implements work_queue::receive().
-asio::awaitable<delivery> receive_item(state_ptr s, std::string operation);
+/// The session in which a consumer waits for items.
+struct used_session {
+    explicit used_session(const client& zk) : pace(toolbox(zk).make_session_pace()) {}
+
+    std::optional<session> on;
+    bool is_over = false;  // a request has said so
+    session_pace pace;
+};
+
+/// Implements work_queue::receive(). @param in in the caller's frame, for a consumer that receives one item after
+/// another: a body may end each session before the consumer has heard of it. Null: for one item.
+asio::awaitable<delivery> receive_item(state_ptr s, std::string operation, used_session* in = nullptr);
 
 }  // namespace zkasio::queue_detail

@@ -107,7 +107,7 @@ void follow_engine::answered(node_read what, const std::string&, std::error_code
     work();
 }
 
-void follow_engine::changed(node_change what, const std::string& path) {
+void follow_engine::changed(node_change what, const std::string& path, std::int64_t) {
     if (stopping_ || path != path_) return;
     end_refusal();
     rules_.changed(what);

@@ -57,7 +57,7 @@ private:
     void disconnected() override;
     void closed(std::error_code why) override;
     void answered(node_read what, const std::string& path, std::error_code code, node_answer answer) override;
-    void changed(node_change what, const std::string& path) override;
+    void changed(node_change what, const std::string& path, std::int64_t zxid) override;
     void authenticated() override;
     bool watches(node_read what, const std::string& path) const override;
     void for_each_watch(const std::function<void(node_read, const std::string&)>& f) const override;

@@ -3,6 +3,7 @@
 #include <zkasio/detail/base/view_root.hpp>
 #include <zkasio/node_feed_listener.hpp>
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -33,8 +34,8 @@ public:
     void answered(node_read what, const std::string& path, std::error_code code, node_answer answer) override {
         if (const auto to = to_.lock()) to->answered(what, shown(path), code, std::move(answer));
     }
-    void changed(node_change what, const std::string& path) override {
-        if (const auto to = to_.lock()) to->changed(what, shown(path));
+    void changed(node_change what, const std::string& path, std::int64_t zxid) override {
+        if (const auto to = to_.lock()) to->changed(what, shown(path), zxid);
     }
     void authenticated() override {
         if (const auto to = to_.lock()) to->authenticated();

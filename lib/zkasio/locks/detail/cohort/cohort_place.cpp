@@ -85,7 +85,16 @@ void lookout::seen(const std::vector<std::string>& names) {
     if (!place) return stop();
     // The node was there before the listing was asked for (as G4). Its own watch may be set later than this one.
     if (std::find(names.begin(), names.end(), own_name_) == names.end()) return place->deleted();
-    const bool others = std::any_of(names.begin(), names.end(), [&](const auto& name) { return name != own_name_; });
+    bool others = false;
+    std::vector<std::string> foreign;
+    for (const std::string& name : names) {
+        if (!lock_->names.may_contend(name))
+            foreign.push_back(name);
+        else if (name != own_name_)
+            others = true;
+    }
+    std::sort(foreign.begin(), foreign.end());
+    const bool is_of_foreign = foreign != std::exchange(foreign_, foreign);
     if (others) {
         watch_.reset();
         fired_ = false;
@@ -94,7 +103,7 @@ void lookout::seen(const std::vector<std::string>& names) {
     if (!watch_) return look(then::watch);
     // Told in this order: a watch that has fired already calls at once.
     place->others_are(other_contenders::none);
-    if (std::exchange(fired_, false) && !over_) place->tried();
+    if (std::exchange(fired_, false) && !is_of_foreign && !over_) place->tried();
     if (over_ || !watch_) return;
     watch_->then([weak = weak_from_this()](std::error_code ended, node_change) {
         const auto self = weak.lock();

@@ -63,6 +63,7 @@ private:
     bool over_ = false, looking_ = false, fired_ = false;
     std::shared_ptr<pending_watched_children> request_;
     std::optional<watch> watch_;
+    std::vector<std::string> foreign_;  // children that are allowed and no contenders, as listed last; sorted
     back_off pauses_;
     std::optional<revocation_watch> requests_;
     asio::steady_timer timer_, kept_timer_;

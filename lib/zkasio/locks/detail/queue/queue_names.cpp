@@ -21,6 +21,7 @@ queue_names::queue_names(const name_scheme& scheme, std::string exclusive, std::
       foreign_allowed_(scheme.foreign_children_allowed()),
       exclusive_(std::move(exclusive)),
       shared_(std::move(shared)),
+      readers_of_scheme_(scheme.read_marker()),
       directory_(std::move(directory)) {}
 
 queue_names queue_names::in(std::string directory) const {
@@ -46,7 +47,8 @@ queue_names::parsed queue_names::parse(std::string_view name) const {
     std::string hint = "child \"" + std::string(name) + "\" is not named ..." + exclusive_ + "<sequence>";
     if (!shared_.empty()) hint += " or ..." + shared_ + "<sequence>";
     throw error(errc::foreign_child, "lock", directory_,
-                hint + ": use a directory of its own, and one name_scheme for all");
+                hint + ": use a directory of its own, and one name_scheme for all, or see "
+                       "name_scheme::allow_foreign_children()");
 }
 
 std::string queue_names::prefix(const std::string& id, lock_kind kind) const {
@@ -67,6 +69,11 @@ std::string_view queue_names::digits(std::string_view name) const {
 
 std::string queue_names::key() const {  // joined by '/', which occurs in no part
     return prefix_ + '/' + separator_ + '/' + exclusive_ + '/' + shared_ + (dashes_ ? "/-" : "/");
+}
+
+std::string queue_names::markers() const {
+    const std::string first = '"' + exclusive_ + '"';
+    return readers_of_scheme_.empty() ? first : first + ", \"" + readers_of_scheme_ + '"';
 }
 
 std::string queue_names::new_id() const {

@@ -47,6 +47,8 @@ public:
     parsed parse(std::string_view name) const;
     /// As parse(), but nothing for a child that the scheme allows and does not know.
     std::optional<parsed> contender(std::string_view name) const;
+    /// Whether the child may be a contender: known to the scheme, or not allowed to be anything else.
+    bool may_contend(std::string_view name) const noexcept { return !foreign_allowed_ || find(name).has_value(); }
 
     /// The name of a new node, up to its sequence number.
     std::string prefix(const std::string& id, lock_kind kind) const;
@@ -72,6 +74,10 @@ public:
     /// The same names, for messages about this directory.
     queue_names in(std::string directory) const;
 
+    /// The arguments of name_scheme::plain() or custom() behind the prefix, for messages: "write-", "read-". Also of a
+    /// mutex with a scheme that has readers.
+    std::string markers() const;
+
     /// A string that differs between locks that write their names in different ways.
     std::string key() const;
 
@@ -80,7 +86,7 @@ private:
 
     std::string prefix_, separator_;
     bool dashes_, has_id_, foreign_allowed_;
-    std::string exclusive_, shared_, directory_;
+    std::string exclusive_, shared_, readers_of_scheme_, directory_;
 };
 
 }  // namespace zkasio::lock_detail
