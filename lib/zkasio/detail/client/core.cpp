@@ -74,6 +74,7 @@ void core::start() {
         if (const auto self = weak.lock()) asio::post(self->strand_, [self] { self->left_behind(); });
     };
     shutdown_->add(this, {let_go, forked});
+    known_->try_all(options_.tries_all_requests());
     awaits_chroot_ = creates_chroot();
     requests_.hold_back(awaits_chroot_);
     link_.start(shutdown_->reactor());
@@ -256,6 +257,12 @@ void core::on_reply(op_id id, reply&& r) noexcept {
 }
 
 // "...:ZOO_WARN@function@line: text"
+open_params core::to_open() const {
+    open_params p = sessions_.to_open(auth_);
+    p.known = known_;
+    return p;
+}
+
 void core::log_library(std::string_view line) const noexcept {
     const bool failure = line.find("ZOO_ERROR@") != line.npos;
     log_.log(failure ? log_level::error : log_level::warning, line, {{"source", "ZooKeeper C client"}});
@@ -263,6 +270,7 @@ void core::log_library(std::string_view line) const noexcept {
 
 void core::on_link(link_state s) noexcept {
     if (link_.takes_for_former(s)) return;
+    if (const std::string news = known_->take_news(); !news.empty()) log_.warn(news);
     link_.changed(s);
     switch (s) {
         case link_state::connected: return link_up();

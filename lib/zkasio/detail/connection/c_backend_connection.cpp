@@ -100,6 +100,7 @@ interest c_backend::next_interest() {
         tv = {0, 0};
     }
     wants_write_ = fd_ >= 0 && (events & ZOOKEEPER_WRITE) != 0;
+    ask_for_stats();
     send_through_tunnel();  // the library may have sent a ping
     report();
     // The listener may have changed the connection.
@@ -142,6 +143,9 @@ void c_backend::adopt_descriptor(int fd) {
     look_at_login();
     tunnel_.reset();
     if (fd < 0) return;
+    left_by_us_ = is_refused_request_ = false;
+    refused_id_ = 0;
+    answered_here_.clear();
     ::fcntl(fd, F_SETFD, FD_CLOEXEC);  // fact 4
     if (const library_call guard(*this); const char* server = zoo_get_current_server(zh_)) {
         tried_ = endpoint_ = with_brackets(server);
@@ -249,6 +253,7 @@ c_backend::handshake c_backend::look_at_handshake() {
     if (n < 4 + length) return wait_for_last_byte();
     const unsigned char is_read_only = length == 37 ? answer.back() : 0;
     if (is_read_only > 1) return handshake::bad;
+    known_->greeted(server_, length == 37);
     return read_only_ && is_read_only == 0 ? handshake::has_quorum : handshake::good;
 }
 
@@ -362,7 +367,7 @@ drain_result c_backend::read_packets() {
     const std::uint64_t connection = connection_;
     const auto is_same = [&] { return usable() && connection == connection_ && connected(); };
     for (int packet = 0; packet < fair_share; ++packet) {
-        if (looks_at_frames() && between_frames_) {
+        if ((looks_at_frames() || !doubtful_.empty()) && between_frames_) {
             const arrival next = look_at_next_frame();
             if (next == arrival::nothing || next == arrival::wrong) return drain_result::drained;
             if (next == arrival::ours) {
@@ -371,6 +376,8 @@ drain_result c_backend::read_packets() {
                 continue;
             }
         }
+        // Where nothing has come the library would not say whether it is between frames: see may_be_refused().
+        if (packet > 0 && between_frames_ && may_be_refused() && has_nothing_to_read()) return drain_result::drained;
         const std::size_t expected = outstanding_;
         const int rc = library_process(ZOOKEEPER_READ);
         if (!was_connected) {
@@ -385,6 +392,7 @@ drain_result c_backend::read_packets() {
             return drain_result::drained;  // unread data brings another event
         }
         between_frames_ = rc == ZOK;
+        if (is_refused_request_) leave_server_that_lacks();
         if (!own_.empty()) count_answers(expected - outstanding_);
         tell_news();
         // Unread data brings another event, unless the tunnel has already taken the data from the network.
@@ -437,6 +445,7 @@ void c_backend::cure_poison() {
 void c_backend::abort_connection() {
     if (!usable()) return;
     fail(attempt());
+    left_by_us_ = true;
     fail_connection();
     report();
 }

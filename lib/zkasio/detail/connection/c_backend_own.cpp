@@ -29,7 +29,7 @@ namespace {
 
 constexpr std::size_t head_size = 8;     // of a frame: its length, and a number
 constexpr std::size_t answer_head = 16;  // behind the length: a number, a transaction, a code
-constexpr std::int32_t event_number = -1;
+constexpr std::int32_t event_number = -1, unimplemented = -6;
 // A path is shorter than a request, and a tunnel's socket pair has to hold the event as a whole.
 constexpr std::size_t longest_event = 2 << 20, longest_event_in_tunnel = 64 << 10;
 constexpr const char* out_of_step = "its answers are out of step with the requests";
@@ -52,8 +52,6 @@ bool is_for_later() noexcept { return errno == EAGAIN || errno == EWOULDBLOCK ||
 std::error_code c_backend::submit_own(op_id id, const request& r) {
     const std::error_code not_now = std::make_error_code(std::errc::resource_unavailable_try_again);
     const own_question what = own_question_of(r);
-    // A server hangs up behind this refusal.
-    if (unknown_.contains({endpoint_, what.opcode})) return zk_errc::unimplemented;
     // The library reads an answer of its own first, behind which a frame begins: without one to come, it is asked for.
     if (!looks_at_frames() && !between_frames_ && outstanding_ == 0) {
         const library_call guard(*this);
@@ -98,6 +96,7 @@ interest c_backend::wait_for_own_frame() {
     const std::chrono::milliseconds limit = session_timeout() * 2 / 3;
     if (waited >= limit) {
         fail(server_ + ": no answer for two thirds of the session timeout");
+        left_by_us_ = true;
         fail_connection();
     }
     report();
@@ -131,6 +130,9 @@ c_backend::arrival c_backend::look_at_next_frame() {
         return read_own_frame();
     }
     if (number == event_number) return added_watches_.empty() ? arrival::librarys : look_at_event(bytes, 4 + length);
+    const bool may_refuse = length == answer_head && !doubtful_.empty() && !is_reserved(number);
+    if (may_refuse && bytes.size() < 4 + answer_head) return wait_for_bytes(4 + answer_head);
+    if (may_refuse && number_at(bytes, 16) == unimplemented) return leave_at_refusal();
     // The library asserts that it waits for an answer, and knows nothing of ours, which may have been sent before.
     const bool is_due = outstanding_ > 0 && (own_.empty() || own_.front().ahead > 0);
     return is_due || is_reserved(number) ? arrival::librarys : wrong_frame(out_of_step);
@@ -138,10 +140,9 @@ c_backend::arrival c_backend::look_at_next_frame() {
 
 // A server that does not know a request says so at once, before it answers what it was asked before, and hangs up.
 c_backend::arrival c_backend::look_at_refusal(std::int32_t number, std::int32_t code) {
-    constexpr std::int32_t unimplemented = -6;
     const auto asked = std::find_if(own_.begin(), own_.end(), [&](const auto& r) { return r.number == number; });
     if (asked == own_.end() || code != unimplemented) return wrong_frame(out_of_step);
-    unknown_.emplace(endpoint_, asked->what.opcode);
+    known_->answered(server_, asked->what.opcode, false, boot_clock::now());
     return wrong_frame("it does not know a request, and hangs up");
 }
 
@@ -182,7 +183,7 @@ c_backend::arrival c_backend::take_own_answer() {
     reply r;
     if (const char* const wrong = read_own_answer(asked.what, std::span(answer).subspan(4), chroot_, r))
         return wrong_frame(wrong);
-    if (r.code == zk_errc::unimplemented) unknown_.emplace(endpoint_, asked.what.opcode);
+    known_->answered(server_, asked.what.opcode, r.code != zk_errc::unimplemented, boot_clock::now());
     if (!r.code && asked.what.opcode == add_watch_request::opcode)
         added_watches_.insert(std::move(asked.watched));
     else if (!r.code && asked.what.opcode == remove_added_watch_request::opcode)
@@ -221,6 +222,7 @@ void c_backend::count_answers(std::size_t librarys) noexcept {
 
 c_backend::arrival c_backend::wrong_frame(const std::string& why) {
     fail(server_ + ": " + why);
+    left_by_us_ = true;
     fail_connection();
     return arrival::wrong;
 }
@@ -231,6 +233,7 @@ void c_backend::lose_own() {
         reply& r = std::get<reply_news>(news_.emplace_back(std::in_place_type<reply_news>, asked.id)).what;
         r.code = zk_errc::connection_loss;
         r.sent = true;
+        if (!left_by_us_) hung_up_at_.insert(asked.what.opcode);
     }
     ahead_of_own_ = own_answer_size_ = 0;
     added_watches_.clear();

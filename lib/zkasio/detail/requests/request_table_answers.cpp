@@ -61,6 +61,8 @@ void request_table::fail(op_id id, std::error_code code) {
     r.code = code;
     r.sent = code && node.mapped().at != stage::queued;
     if (code == errc::not_connected) r.data = link_.why_not_connected();  // the hint of the error
+    if (code == zk_errc::unimplemented && link_.is_open() && link_.backend().is_cautious())
+        r.data = "not sent: servers that are not ZooKeeper's may not know it, see client_options::try_all_requests()";
     if (code == errc::too_many_ephemerals) {
         r.data = bytes_of_ephemerals() + ", of at most " + std::to_string(ephemerals_.limit()) +
                  " (client_options::ephemeral_budget()): use fewer nodes, shorter paths, or several clients";
@@ -242,8 +244,17 @@ void request_table::was_applied(std::string_view path) {
     end_pause_without_reason();
 }
 
+// A server does not know the create that answers with a stat: the backend sends another one for the same request.
+bool request_table::has_stand_in(const entry& e, const reply& r) noexcept {
+    const auto* const c = std::get_if<create_request>(&*e.what);
+    const bool is_plain = c && c->mode != create_mode::container && !has_ttl(c->mode);
+    return r.code == zk_errc::unimplemented && is_plain && !e.is_without_stat && !is_abandoned(e);
+}
+
 bool request_table::repeats(const entry& e, const reply& r) const {
-    const bool retryable = r.code && r.code == condition::retryable;  // for most answers, one comparison
+    if (!r.code) return false;
+    if (has_stand_in(e, r)) return owner_.session_lives();
+    const bool retryable = r.code == condition::retryable;
     const bool of_feeds = e.connection && (std::holds_alternative<sync_request>(*e.what) ||
                                            std::holds_alternative<add_watch_request>(*e.what) ||
                                            std::holds_alternative<remove_added_watch_request>(*e.what));
@@ -259,6 +270,7 @@ void request_table::send_again(entries::node_type node) {
     entry& e = node.mapped();
     telemetry_.counters.repeated.add();
     e.at = stage::queued_again;
+    e.is_without_stat = e.is_without_stat || std::holds_alternative<create_request>(*e.what);
     if (auto* auth = std::get_if<add_auth_request>(&*e.what)) auth->known = true;
     queue_.push(send_queue::lane::again, node.key());
     entries_.insert(std::move(node));
