@@ -255,14 +255,14 @@ public:
     /// goes on at growing pauses. The identity is sasl_user(name). nullptr: no SASL.
     client_options& sasl(std::shared_ptr<const sasl_mechanism> m) { sasl_ = std::move(m); return *this; }
 
-    /// Whether servers that are not ZooKeeper's are sent requests that some of them do not know: creates that answer with
-    /// a stat, of containers, or with a time to live; removals of watches; add_watch(), multi_read(), who_am_i(),
+    /// Whether servers that are not ZooKeeper's are sent requests that some of them do not know: creates that answer
+    /// with a stat, of containers, or with a time to live; removals of watches; add_watch(), multi_read(), who_am_i(),
     /// ephemerals() and count_below(). Such a server, ClickHouse Keeper among them, hangs up at a request that it does
     /// not know, and with the connection the session ends. By default (false) such servers are not sent these: the
     /// library does without, and where it cannot, operations fail with zk_errc::unimplemented. With true the client
-    /// finds out what they know, and loses two sessions for each request that they do not. They are recognized by their
-    /// answer to the handshake. Servers of ZooKeeper are asked for everything in any case, since the session outlives a
-    /// refusal there, which is remembered.
+    /// finds out what they know, and loses two sessions an hour for each request that they do not. They are recognized
+    /// by their answer to the handshake. Servers of ZooKeeper are asked for everything in any case, since the session
+    /// outlives a refusal there, which is remembered for an hour.
     client_options& try_all_requests(bool on = true) { try_all_ = on; return *this; }
 
     const std::string& servers() const noexcept { return servers_; }

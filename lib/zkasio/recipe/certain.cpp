@@ -61,8 +61,8 @@ asio::awaitable<void> ensure_created(session on, std::string path, bytes data, c
         try {
             co_return co_await create_once();
         } catch (const error& e) {
-            const bool has_no_containers =
-                e.code() == zk_errc::unimplemented && how.mode() == create_mode::container;
+            const bool has_no_containers = e.code() == zk_errc::unimplemented && must_exist.empty() &&
+                                           how.mode() == create_mode::container;
             if (!has_no_containers) throw;
             how.mode(create_mode::persistent);
         }

@@ -120,7 +120,6 @@ std::error_code code_of_failure(std::int32_t failure) {
 bool says_unknown(const request& asked, std::int32_t failure) {
     using opcode = known_requests::opcode;
     const std::int32_t number = known_requests::number_of(asked);
-    if (failure == -8) return number == opcode::create_container;
     return failure == -6 && number != opcode::none && number != opcode::create_ttl;
 }
 

@@ -251,18 +251,23 @@ void core::later(std::function<void()> f) {
 }
 
 void core::on_reply(op_id id, reply&& r) noexcept {
+    tell_what_servers_lack();
     requests_.answered(id, std::move(r));
     if (closing_ == closing::draining && close_is_drained())
         asio::post(strand_, [self = shared_from_this()] { self->continue_close(); });
 }
 
-// "...:ZOO_WARN@function@line: text"
 open_params core::to_open() const {
     open_params p = sessions_.to_open(auth_);
     p.known = known_;
     return p;
 }
 
+void core::tell_what_servers_lack() const noexcept {
+    if (known_->has_news()) log_.warn(known_->take_news());
+}
+
+// "...:ZOO_WARN@function@line: text"
 void core::log_library(std::string_view line) const noexcept {
     const bool failure = line.find("ZOO_ERROR@") != line.npos;
     log_.log(failure ? log_level::error : log_level::warning, line, {{"source", "ZooKeeper C client"}});
@@ -270,7 +275,7 @@ void core::log_library(std::string_view line) const noexcept {
 
 void core::on_link(link_state s) noexcept {
     if (link_.takes_for_former(s)) return;
-    if (const std::string news = known_->take_news(); !news.empty()) log_.warn(news);
+    tell_what_servers_lack();
     link_.changed(s);
     switch (s) {
         case link_state::connected: return link_up();

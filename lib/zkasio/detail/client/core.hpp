@@ -158,6 +158,7 @@ private:
     background_work& work() override { return work_; }
     void timer_changed() override { rearm_timer(clock::now()); }
 
+    void tell_what_servers_lack() const noexcept;
     void log_library(std::string_view line) const noexcept;
     void link_up();
     void link_down();

@@ -127,7 +127,7 @@ public:
     std::string current_server() const override;
     bool send_goodbye() override;
     goodbye_result answer_to_goodbye() override;
-    bool is_cautious() const override { return known_->is_cautious(server_); }
+    bool is_zookeeper() const override { return known_->is_zookeeper(server_); }
     interest goodbye_interest() const override { return network_interest(); }
     void close() override;
 
@@ -186,7 +186,7 @@ private:
     void wake_for_tunnel(interest& next) const;
     void send_through_tunnel();
     interest network_interest() const;
-    enum class handshake { incomplete, good, bad, tls, failed, has_quorum, opens_no_sessions };
+    enum class handshake { incomplete, good, bad, tls, failed, has_quorum, opens_no_sessions, has_no_leader };
     handshake look_at_handshake();
     handshake wait_for_last_byte();
     handshake hung_up_in_between() const;
@@ -215,7 +215,6 @@ private:
     bool expects_answer() const noexcept { return outstanding_ > 0 || !own_.empty(); }
     arrival look_at_next_frame();
     arrival look_at_refusal(std::int32_t number, std::int32_t code);
-    arrival leave_at_refusal();
     arrival look_at_event(std::span<const char> seen, std::size_t length);
     arrival read_own_frame();
     arrival take_own_answer();
@@ -225,11 +224,8 @@ private:
     void count_answers(std::size_t librarys) noexcept;
     void lose_own();
 
-    std::int32_t doubtful_number(const request& r) const;
     bool lacks(std::int32_t number) const;
-    void learn_from(op_id id, reply& r);
-    bool may_be_refused() const;
-    bool has_nothing_to_read() const noexcept;
+    void learn_from(op_id id, int rc, reply& r);
     void leave_server_that_lacks();
     void conclude_requests();
     bool is_held_back(std::size_t news_at) const noexcept;
@@ -322,11 +318,10 @@ private:
     // Requests that not all servers know.
     std::shared_ptr<known_requests> known_ = std::make_shared<known_requests>();
     std::deque<std::pair<op_id, std::int32_t>> doubtful_;  // unanswered ones of the library's, in the order of sending
-    op_id refused_id_ = 0;                                 // one of them
-    std::set<std::int32_t> answered_here_;              // on this connection: they are not doubtful
-    std::set<std::int32_t> hung_up_at_;                 // unanswered when this connection has ended
-    bool is_refused_request_ = false;                   // a request that it does not know: the server is hanging up
-    bool left_by_us_ = false;  // the end of this connection says nothing of the server
+    std::set<std::int32_t> answered_here_;  // on this connection: they are not doubtful
+    std::set<std::int32_t> hung_up_at_;     // unanswered when this connection has ended
+    bool is_refused_request_ = false;       // a request that it does not know: the server is hanging up
+    bool left_by_us_ = false;               // the end of this connection says nothing of the server
     std::unordered_map<op_id, create_mode> without_stat_;  // creates under way
 };
 

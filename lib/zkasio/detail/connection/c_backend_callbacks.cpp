@@ -2,7 +2,9 @@
 
 #include <zkasio/detail/connection/c_backend.hpp>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
@@ -16,7 +18,7 @@ void c_backend::sink::complete(int rc, const void* data, Decode decode) noexcept
     reply& r = std::get<reply_news>(self->news_.emplace_back(std::in_place_type<reply_news>, as_id(data))).what;
     r.code = to_code(rc);
     r.sent = outcome_unknown(rc);
-    if (!self->doubtful_.empty()) self->learn_from(as_id(data), r);
+    if (!self->doubtful_.empty()) self->learn_from(as_id(data), rc, r);
     decode(r);
 }
 
@@ -145,7 +147,10 @@ bool c_backend::explain(std::string_view text) {
     const int rc = std::atoi(std::string(text.substr(code + code_is.size(), 8)).c_str());
     if (rc == ZSESSIONEXPIRED || rc == ZAUTHFAILED) return true;  // no failure of the connection
     if (rc == ZOPERATIONTIMEOUT && reported_ != link_state::connected) return fail(attempt()), true;
-    if (rc == ZOPERATIONTIMEOUT) why = "no answer for two thirds of the session timeout";
+    if (rc == ZOPERATIONTIMEOUT) {
+        why = "no answer for two thirds of the session timeout";
+        left_by_us_ = true;
+    }
     if (rc == ZRUNTIMEINCONSISTENCY) why = "its answers are out of step with the requests";
     const bool is_encrypted = tunnel_ && (!tunnel_->channel() || tunnel_->channel()->encrypts());
     // The library's codes for an end of file. The text of errno would be in the program's language.
@@ -176,6 +181,7 @@ void c_backend::tell_news() {
             listener_.on_added_watch(n->what.what, n->what.path, n->what.zxid);
         if (const auto* l = std::get_if<log_line>(&item)) listener_.on_log(l->text);
     }
+    told = std::min(told, news_.size());  // a child process may have cleared them
     news_.erase(news_.begin(), news_.begin() + static_cast<std::ptrdiff_t>(told));
     telling_ = false;
 }

@@ -144,7 +144,6 @@ void c_backend::adopt_descriptor(int fd) {
     tunnel_.reset();
     if (fd < 0) return;
     left_by_us_ = is_refused_request_ = false;
-    refused_id_ = 0;
     answered_here_.clear();
     ::fcntl(fd, F_SETFD, FD_CLOEXEC);  // fact 4
     if (const library_call guard(*this); const char* server = zoo_get_current_server(zh_)) {
@@ -247,6 +246,9 @@ c_backend::handshake c_backend::look_at_handshake() {
     const bool no_session = field(12) == 0 && field(16) == 0;
     const bool plausible = (length == 36 || length == 37) && version == 0 && password == 16 && timeout >= 0 &&
                            timeout <= day_ms && (timeout > 0) == !no_session;
+    // ClickHouse Keeper refuses a client so.
+    constexpr std::int32_t without_leader = 42;
+    if (length == 36 && version == without_leader) return handshake::has_no_leader;
     // "No session" is a server's answer to an expired session, which this client must have had.
     if (!plausible || (no_session && session_id() == 0)) return handshake::bad;
     if (n > 4 + length) return handshake::bad;  // the library would take the next byte for one of the answer
@@ -263,6 +265,7 @@ std::string_view c_backend::reason_of(handshake failed) noexcept {
         case handshake::has_quorum: return "has a quorum";
         case handshake::opens_no_sessions:
             return "is read-only, and opens no sessions: its configuration needs localSessionsEnabled=true";
+        case handshake::has_no_leader: return "has no leader";
         default: return "not a ZooKeeper server";
     }
 }
@@ -367,7 +370,7 @@ drain_result c_backend::read_packets() {
     const std::uint64_t connection = connection_;
     const auto is_same = [&] { return usable() && connection == connection_ && connected(); };
     for (int packet = 0; packet < fair_share; ++packet) {
-        if ((looks_at_frames() || !doubtful_.empty()) && between_frames_) {
+        if (looks_at_frames() && between_frames_) {
             const arrival next = look_at_next_frame();
             if (next == arrival::nothing || next == arrival::wrong) return drain_result::drained;
             if (next == arrival::ours) {
@@ -376,8 +379,6 @@ drain_result c_backend::read_packets() {
                 continue;
             }
         }
-        // Where nothing has come the library would not say whether it is between frames: see may_be_refused().
-        if (packet > 0 && between_frames_ && may_be_refused() && has_nothing_to_read()) return drain_result::drained;
         const std::size_t expected = outstanding_;
         const int rc = library_process(ZOOKEEPER_READ);
         if (!was_connected) {

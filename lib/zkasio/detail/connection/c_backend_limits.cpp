@@ -4,69 +4,42 @@
 #include <zkasio/detail/connection/c_backend.hpp>
 #include <zkasio/detail/connection/request_numbers.hpp>
 
-#include <sys/socket.h>
-
 #include <algorithm>
-#include <cerrno>
+#include <cstddef>
+#include <string>
 #include <utility>
 
 namespace zkasio::detail {
 
 // ------------------------------------------------------------------------------------------ what the servers know
 
-// none: every server knows the request, or this one has answered one of its kind.
-std::int32_t c_backend::doubtful_number(const request& r) const {
-    const std::int32_t number = known_requests::number_of(r);
-    return answered_here_.contains(number) ? static_cast<std::int32_t>(known_requests::opcode::none) : number;
-}
-
 bool c_backend::lacks(std::int32_t number) const {
     return known_->has_doubts() && known_->lacks(server_, number, boot_clock::now());
 }
 
-// On this connection the next request may be one that the server does not know, whose refusal has to be recognized.
-bool c_backend::may_be_refused() const {
-    return !answered_here_.contains(known_requests::opcode::create_with_stat);
-}
-
-bool c_backend::has_nothing_to_read() const noexcept {
-    char any = 0;
-    return ::recv(fd_, &any, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
-}
-
-// Called by the library.
-void c_backend::learn_from(op_id id, reply& r) {
+// Called by the library, which has found the request that a server's answer belongs to. A server of ZooKeeper refuses a
+// request that it does not know at once, and hangs up. If it has not answered earlier requests by then, the library
+// takes the refusal for an answer out of step: nothing is learnt of it, and the outcome of all requests is unknown, see
+// request_table::suspect_refused().
+void c_backend::learn_from(op_id id, int rc, reply& r) {
     const auto asked = std::find_if(doubtful_.begin(), doubtful_.end(), [id](const auto& d) { return d.first == id; });
     if (asked == doubtful_.end()) return;
     const std::int32_t number = asked->second;
     doubtful_.erase(asked);
-    if (r.sent && id == refused_id_) {
-        r.sent = false;
-        r.code = zk_errc::unimplemented;
-        return known_->answered(server_, number, false, boot_clock::now());
-    }
     if (r.sent) {
-        if (r.code == zk_errc::connection_loss && !left_by_us_) hung_up_at_.insert(number);
+        if (rc == ZCONNECTIONLOSS && !left_by_us_) hung_up_at_.insert(number);
         return;
     }
     // ClickHouse Keeper has refused containers so.
-    if (number == known_requests::opcode::create_container && r.code == zk_errc::bad_arguments)
-        r.code = zk_errc::unimplemented;
-    else if (r.code == zk_errc::unimplemented)
-        is_refused_request_ = number != known_requests::opcode::create_ttl;
-    const bool is_known = r.code != zk_errc::unimplemented;
-    const bool is_switched_off = !is_known && number == known_requests::opcode::create_ttl;  // the connection stays
-    if (!is_switched_off) known_->answered(server_, number, is_known, boot_clock::now());
-    if (is_known) answered_here_.insert(number);
-}
-
-// A server refuses a request that it does not know at once, before it answers what it was asked before, and hangs up. The
-// library would take that for an answer out of step. It does not tell the numbers of its requests: the refused one is
-// the first that not all servers know.
-c_backend::arrival c_backend::leave_at_refusal() {
-    if (doubtful_.front().second == known_requests::opcode::create_ttl) return arrival::librarys;  // see learn_from()
-    refused_id_ = doubtful_.front().first;
-    return wrong_frame("it does not know a request, and hangs up");
+    const bool is_like_keeper = number == known_requests::opcode::create_container && rc == ZBADARGUMENTS;
+    const bool is_refused = rc == ZUNIMPLEMENTED || (is_like_keeper && !known_->is_zookeeper(server_));
+    const bool is_of_server = rc == ZOK || rc < ZAPIERROR;  // the library's own codes are larger
+    if (!is_refused && !is_of_server) return;
+    if (is_refused && number == known_requests::opcode::create_ttl) return;  // switched off; the connection stays
+    known_->answered(server_, number, !is_refused, boot_clock::now());
+    if (!is_refused) answered_here_.insert(number);
+    if (is_refused) r.code = zk_errc::unimplemented;
+    is_refused_request_ = rc == ZUNIMPLEMENTED;
 }
 
 // A server hangs up behind such a refusal: what would still be sent on this connection would be lost.
@@ -109,17 +82,20 @@ bool c_backend::is_held_back(std::size_t news_at) const noexcept {
 void c_backend::ask_for_stats() {
     if (without_stat_.empty() || made_here_.forked()) return;
     bool is_any_sent = false;
-    for (news& one : news_) {
-        auto* const a = std::get_if<reply_news>(&one);
-        if (!a || a->has != reply_news::stat::missing) continue;
+    const auto at = [this](std::size_t i) { return std::get_if<reply_news>(&news_[i]); };
+    for (std::size_t i = 0; i < news_.size(); ++i) {  // the library may log: that is one more of them
+        const reply_news* const created = at(i);
+        if (!created || created->has != reply_news::stat::missing) continue;
         if (connected() && !unsent_.empty()) return;  // next_interest() comes back
         bool is_sent = false;
         if (connected()) {
             const library_call guard(*this);
             step_over_reserved_numbers(zh_);
-            is_sent = zoo_awexists(zh_, a->what.path.c_str(), nullptr, nullptr, &sink::on_created_stat,
-                                   as_data(a->id)) == ZOK;
+            const std::string path = created->what.path;
+            is_sent = zoo_awexists(zh_, path.c_str(), nullptr, nullptr, &sink::on_created_stat,
+                                   as_data(created->id)) == ZOK;
         }
+        reply_news* const a = at(i);
         if (is_sent) {
             ++outstanding_;
             a->has = reply_news::stat::asked;
@@ -149,9 +125,12 @@ void c_backend::sink::on_created_stat(int rc, const ::Stat* s, const void* data)
     reply_news& told = std::get<reply_news>(*at);
     told.has = reply_news::stat::known;
     if (rc == ZOK && s) told.what.stat = stat_of_created(to_stat(*s), created.mapped(), self->session_id());
-    if (rc == ZOK || rc == ZNONODE || rc == ZNOAUTH) return;
+    // Nobody may rely on an ephemeral node without a stat, as the owner of a lock would: it is to be looked for.
+    const bool is_needed = is_ephemeral(created.mapped()) && told.what.stat.czxid == 0;
+    const bool is_answered = rc == ZOK || rc == ZNONODE || rc == ZNOAUTH;
+    if (is_answered && !is_needed) return;
     told.what.path.clear();
-    told.what.code = to_code(rc);
+    told.what.code = is_answered ? make_error_code(zk_errc::connection_loss) : to_code(rc);
     told.what.sent = true;
 }
 

@@ -130,9 +130,6 @@ c_backend::arrival c_backend::look_at_next_frame() {
         return read_own_frame();
     }
     if (number == event_number) return added_watches_.empty() ? arrival::librarys : look_at_event(bytes, 4 + length);
-    const bool may_refuse = length == answer_head && !doubtful_.empty() && !is_reserved(number);
-    if (may_refuse && bytes.size() < 4 + answer_head) return wait_for_bytes(4 + answer_head);
-    if (may_refuse && number_at(bytes, 16) == unimplemented) return leave_at_refusal();
     // The library asserts that it waits for an answer, and knows nothing of ours, which may have been sent before.
     const bool is_due = outstanding_ > 0 && (own_.empty() || own_.front().ahead > 0);
     return is_due || is_reserved(number) ? arrival::librarys : wrong_frame(out_of_step);

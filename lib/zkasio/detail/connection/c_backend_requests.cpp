@@ -46,9 +46,9 @@ std::error_code c_backend::submit(op_id id, const request& r) {
     const std::error_code not_now = std::make_error_code(std::errc::resource_unavailable_try_again);
     if (!connected()) return not_now;
     if (!unsent_.empty() && !finish_own_frame()) return not_now;
-    const std::int32_t doubtful = doubtful_number(r);
-    const bool is_unknown = doubtful != known_requests::opcode::none && lacks(doubtful);
-    const bool reads_stat = is_unknown && doubtful == known_requests::opcode::create_with_stat;
+    const std::int32_t number = known_requests::number_of(r);
+    const bool is_unknown = number != known_requests::opcode::none && lacks(number);
+    const bool reads_stat = is_unknown && number == known_requests::opcode::create_with_stat;
     if (is_unknown && !reads_stat) return zk_errc::unimplemented;
     if (is_own(r)) return submit_own(id, r);
     if (const auto* auth = std::get_if<add_auth_request>(&r); auth && !auth->known) {
@@ -68,17 +68,18 @@ std::error_code c_backend::submit(op_id id, const request& r) {
             code = send_without_stat(id, std::get<create_request>(r));
         else
             code = std::visit(
-            [&]<class Row>(const Row& row) -> std::error_code {
-                if constexpr (requires { Row::opcode; })
-                    return {};
-                else
-                    return send(id, row);
-            },
-            r);
+                [&]<class Row>(const Row& row) -> std::error_code {
+                    if constexpr (requires { Row::opcode; })
+                        return {};
+                    else
+                        return send(id, row);
+                },
+                r);
         send_failure = errno;
     }
     if (!code) ++outstanding_;
-    if (!code && doubtful != known_requests::opcode::none && !reads_stat) doubtful_.emplace_back(id, doubtful);
+    const bool is_doubtful = number != known_requests::opcode::none && !is_unknown && !answered_here_.contains(number);
+    if (!code && is_doubtful) doubtful_.emplace_back(id, number);
     if (!in_batch_) send_through_tunnel();
     if (zoo_state(zh_) == ZOO_NOTCONNECTED_STATE) {
         const bool closed = send_failure == EPIPE || send_failure == 0;

@@ -258,6 +258,7 @@ private:
     const fatal_request* fatal_of(std::size_t kind) const noexcept;
     bool may_be_fatal(const entry& e) const noexcept;
     void look_for_fatal(const entry& e, reply& r);
+    void suspect_refused(const entry& e);
     static bool is_hung_up_at(const fatal_request& f) noexcept;
     bool is_hung_up_at(const entry& e) const noexcept;
     void pause_fatal(time_point now);

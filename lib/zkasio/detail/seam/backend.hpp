@@ -168,8 +168,9 @@ public:
     /// Ends everything at once, without blocking. Outstanding requests end with closing.
     virtual void close() = 0;
 
-    /// The connected server is none of ZooKeeper's own, and is sent only requests that all servers know.
-    virtual bool is_cautious() const { return false; }
+    /// False: the server that is connected, or was last, may end sessions with their connections, as ClickHouse Keeper
+    /// does: rule K3 of known_requests.
+    virtual bool is_zookeeper() const { return true; }
 };
 
 std::unique_ptr<backend> make_c_backend(backend_listener& listener);

@@ -8,8 +8,10 @@ namespace zkasio::detail {
 namespace {
 
 constexpr int enough_hang_ups = 2;
-constexpr std::chrono::minutes first_pause(10);
-constexpr std::chrono::hours day(24);
+constexpr std::chrono::minutes longest_doubt(10);
+constexpr std::chrono::hours longest_memory(1);
+// In place of a server's name: all those of K3.
+constexpr const char* all_others = "";
 
 // What takes the place of the request; "": nothing does.
 std::string_view stands_in(std::int32_t number) noexcept {
@@ -55,15 +57,15 @@ std::int32_t known_requests::number_of(const request& r) noexcept {
         r);
 }
 
+bool known_requests::has_refused(const std::string& server, std::int32_t number, time_point now) const {
+    const auto at = refused_.find({server, number});
+    return at != refused_.end() && now < at->second;
+}
+
 bool known_requests::lacks(const std::string& server, std::int32_t number, time_point now) const {
-    if (is_cautious(server)) return true;
-    const auto has_refused = [&](std::int32_t one) {
-        const auto at = refused_.find({server, one});
-        return at != refused_.end() && now < at->second;
-    };
-    if (has_refused(number) || has_refused(opcode::create_with_stat)) return true;
-    const auto d = doubts_.find(number);
-    return d != doubts_.end() && d->second.hang_ups >= enough_hang_ups && now < d->second.until;
+    const bool is_other = !is_zookeeper(server);
+    if (is_other && (!tries_all_ || has_refused(all_others, number, now))) return true;
+    return has_refused(server, number, now) || has_refused(server, opcode::create_with_stat, now);
 }
 
 void known_requests::greeted(const std::string& server, bool says_whether_read_only) {
@@ -80,26 +82,33 @@ void known_requests::greeted(const std::string& server, bool says_whether_read_o
              std::string(stands_in(opcode::remove_watches)) + " (see client_options::try_all_requests())";
 }
 
+void known_requests::refuse(const std::string& server, std::int32_t number, time_point now) {
+    std::erase_if(refused_, [now](const auto& one) { return one.second <= now; });
+    refused_.insert_or_assign({server, number}, now + longest_memory);
+}
+
 void known_requests::answered(const std::string& server, std::int32_t number, bool is_known, time_point now) {
-    if (is_known) {
-        answered_.insert(number);
-        doubts_.erase(number);
-        refused_.erase({server, number});
-        return;
+    if (!is_known) {
+        refuse(server, number, now);
+        return tell(server, number, true);
     }
-    refused_.insert_or_assign({server, number}, now + day);
-    tell(server, number, true);
+    if (!refused_.empty()) refused_.erase({server, number});
+    if (is_zookeeper(server)) return;
+    answered_.insert(number);
+    doubts_.erase(number);
+    refused_.erase({all_others, number});
 }
 
 void known_requests::hung_up(const std::string& server, const std::set<std::int32_t>& opcodes, time_point now) {
+    if (is_zookeeper(server)) return;
     for (const std::int32_t one : opcodes) {
         if (answered_.contains(one)) continue;
         doubt& d = doubts_[one];
-        ++d.hang_ups;
-        if (d.hang_ups < enough_hang_ups) continue;
-        const int more = std::min(d.hang_ups - enough_hang_ups, 10);
-        const boot_clock::duration pause = std::min<boot_clock::duration>(first_pause * (1 << more), day);
-        d.until = stands_in(one).empty() ? now + pause : time_point::max();
+        if (now - d.last >= longest_doubt) d.hang_ups = 0;
+        d.last = now;
+        if (++d.hang_ups < enough_hang_ups) continue;
+        doubts_.erase(one);
+        refuse(all_others, one, now);
         tell(server, one, false);
     }
 }

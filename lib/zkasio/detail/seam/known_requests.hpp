@@ -15,16 +15,16 @@ namespace zkasio::detail {
 /// What a client has learnt of the requests that not all servers know: those of ZooKeeper's versions since 3.5. Pure.
 /// It outlives the sessions of the client, since a server that does not know a request may end the session with it.
 ///
-/// - K1: a server that has said "unimplemented" to a request is not asked for it again for a day: servers are upgraded.
-/// - K2: the create that answers with a stat is the oldest of these requests: who has refused it knows none of them.
-/// - K3: some servers hang up at a request that they do not know, without an answer. When two connections have ended
-///   with the request unanswered, and no server has ever answered one of its kind, no server knows it.
-/// - K4: after K3, a request that others can stand for (stands_in()) is not sent again. The connections may have broken
-///   by chance: any other request is tried again, after ten minutes, and then after twice the pause before, a day at
-///   most.
-/// - K5: servers of ZooKeeper since 3.4 say in their answer to the handshake whether they are read-only. One that does
-///   not, such as ClickHouse Keeper, may end the session with the connection: unless it was said that all requests are
-///   to be tried, none of these is sent there.
+/// - K1: a server that has said "unimplemented" to a request is not asked for it again for an hour: servers are
+///   upgraded, and addresses change hands.
+/// - K2: the create that answers with a stat is the oldest of these requests: a server that has refused it knows none
+///   of them.
+/// - K3: servers of ZooKeeper since 3.4 say in their answer to the handshake whether they are read-only, and answer
+///   each request that they do not know. A server that does not say so, such as ClickHouse Keeper, may hang up instead, and
+///   end the session with the connection: it is sent none of these requests, unless all are to be tried.
+/// - K4: then, if two connections to such servers have ended within ten minutes while the request was unanswered, and
+///   none of these servers has ever answered one of its kind, all of them count as having refused it (K1). The end of a
+///   connection to a server of ZooKeeper says nothing.
 class known_requests {
 public:
     using time_point = boot_clock::time_point;
@@ -44,9 +44,9 @@ public:
     static std::int32_t number_of(const request& r) noexcept;
 
     /// False: lacks() is, whatever it is asked.
-    bool has_doubts() const noexcept { return !refused_.empty() || !doubts_.empty() || !others_.empty(); }
-    /// Whether the server is one of K5.
-    bool is_cautious(const std::string& server) const { return !tries_all_ && others_.contains(server); }
+    bool has_doubts() const noexcept { return !refused_.empty() || !others_.empty(); }
+    /// False: the server is one of K3.
+    bool is_zookeeper(const std::string& server) const { return !others_.contains(server); }
     /// Whether the request would be sent in vain.
     bool lacks(const std::string& server, std::int32_t number, time_point now) const;
 
@@ -58,20 +58,23 @@ public:
     /// The server has ended a connection, and these requests were unanswered.
     void hung_up(const std::string& server, const std::set<std::int32_t>& opcodes, time_point now);
 
-    /// What to log; "": nothing. Each request is told of once, and that there is a server of K5.
+    bool has_news() const noexcept { return !news_.empty(); }
+    /// What to log; "": nothing. Each request is told of once, and that there is a server of K3.
     std::string take_news() { return std::exchange(news_, {}); }
 
 private:
     struct doubt {
         int hang_ups = 0;
-        time_point until{};  // once there are enough
+        time_point last{};
     };
+    bool has_refused(const std::string& server, std::int32_t number, time_point now) const;
+    void refuse(const std::string& server, std::int32_t number, time_point now);
     void tell(const std::string& server, std::int32_t number, bool has_answered);
 
-    std::map<std::pair<std::string, std::int32_t>, time_point> refused_;  // until then
-    std::map<std::int32_t, doubt> doubts_;
-    std::set<std::int32_t> answered_;  // by some server
-    std::set<std::string> others_;           // servers that are not ZooKeeper's
+    std::map<std::pair<std::string, std::int32_t>, time_point> refused_;  // until then; see all_others
+    std::map<std::int32_t, doubt> doubts_;                                // K4
+    std::set<std::int32_t> answered_;                                     // by some server of K3
+    std::set<std::string> others_;                                        // servers of K3
     bool tries_all_ = false, has_told_others_ = false;
     std::set<std::int32_t> told_;
     std::string news_;

@@ -64,7 +64,8 @@ public:
     bool know_create2 = true, know_watch_removal = true;
     /// False, as before 3.6: to a request whose frame is not the library's they answer "unimplemented", and hang up.
     bool know_multi_read = true, hang_up_at_unknown = true;
-    bool answer_unknown = true;  ///< false: they hang up without the answer
+    /// False: rule K3 of known_requests holds for them, and they hang up without that answer.
+    bool are_zookeepers = true;
     /// As up to 3.8 (ZOOKEEPER-4466): at one path, an added watch and the watch of a read replace each other.
     bool one_watch_at_a_path = false;
     /// Random decisions: a number below the argument.

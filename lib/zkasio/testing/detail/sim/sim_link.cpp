@@ -163,6 +163,7 @@ void sim_link::handle(arrival&& a) {
     if (const auto* u = std::get_if<up>(&a)) {
         session_ = u->session;
         state_ = state::connected;
+        requests_known_->greeted(current_server(), ensemble_.are_zookeepers);
         assert(registered_.empty() && "the client has made the library forget its watches");
         listener_.on_link(link_state::connected);
     } else if (std::holds_alternative<expired>(a)) {
@@ -200,7 +201,7 @@ void sim_link::handle(answered&& a) {
     register_watch(what, a.what.code);
     const std::int32_t number = known_requests::number_of(what);
     const auto now = boot_clock::now();
-    const bool stood_in = number != 0 && requests_known_->lacks(current_server(), number, now);  // a create without a stat
+    const bool stood_in = number != 0 && requests_known_->lacks(current_server(), number, now);
     if (number != 0 && !stood_in && !a.what.sent)
         requests_known_->answered(current_server(), number, a.what.code != zk_errc::unimplemented, now);
     if (std::holds_alternative<ephemerals_request>(what))

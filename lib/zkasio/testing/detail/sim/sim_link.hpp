@@ -38,6 +38,7 @@ public:
     std::chrono::milliseconds session_timeout() const override { return timeout_; }
     std::string last_failure() const override { return "connection reset"; }
     std::string current_server() const override { return "simulated:2181"; }
+    bool is_zookeeper() const override { return requests_known_->is_zookeeper(current_server()); }
     bool send_goodbye() override;
     detail::goodbye_result answer_to_goodbye() override;
     void close() override;

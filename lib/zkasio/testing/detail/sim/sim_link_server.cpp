@@ -248,7 +248,7 @@ void sim_link::serve(packet p) {
             r = serve(a->what);
         else
             r.code = zk_errc::unimplemented;
-        const bool answers = is_known || ensemble_.answer_unknown;
+        const bool answers = is_known || ensemble_.are_zookeepers;
         counts().bytes_out += answers ? bytes_of(r, a->what) : 0;
         if (answers) send(answered{a->id, std::move(r), known_});
         const std::int32_t number = known_requests::number_of(a->what);
