@@ -255,6 +255,16 @@ public:
     /// goes on at growing pauses. The identity is sasl_user(name). nullptr: no SASL.
     client_options& sasl(std::shared_ptr<const sasl_mechanism> m) { sasl_ = std::move(m); return *this; }
 
+    /// Whether servers that are not ZooKeeper's are sent requests that some of them do not know: creates that answer
+    /// with a stat, of containers, or with a time to live; removals of watches; add_watch(), multi_read(), who_am_i(),
+    /// ephemerals() and count_below(). Such a server, ClickHouse Keeper among them, hangs up at a request that it does
+    /// not know, and with the connection the session ends. By default (false) such servers are not sent these: the
+    /// library does without, and where it cannot, operations fail with zk_errc::unimplemented. With true the client
+    /// finds out what they know, and loses two sessions an hour for each request that they do not. They are recognized
+    /// by their answer to the handshake. Servers of ZooKeeper are asked for everything in any case, since the session
+    /// outlives a refusal there, which is remembered for an hour.
+    client_options& try_all_requests(bool on = true) { try_all_ = on; return *this; }
+
     const std::string& servers() const noexcept { return servers_; }
     duration session_timeout() const noexcept { return session_timeout_; }
     duration tick() const noexcept { return tick_; }
@@ -263,6 +273,7 @@ public:
     std::size_t ephemeral_budget() const noexcept { return ephemeral_budget_; }
     const retry_policy& retry() const noexcept { return retry_; }
     bool reads_only() const noexcept { return read_only_; }
+    bool tries_all_requests() const noexcept { return try_all_; }
     const server_rank& prefer() const noexcept { return prefer_; }  ///< empty: all are alike
     duration looks_every() const noexcept { return look_every_; }
     bool follows_ensemble() const noexcept { return follow_ensemble_; }
@@ -289,7 +300,7 @@ private:
     duration session_timeout_{10'000}, tick_{0}, connection_timeout_{15'000}, close_timeout_{1'000};
     std::size_t ephemeral_budget_ = 1024 * 1024;
     retry_policy retry_ = retry_policy::exponential();
-    bool read_only_ = false;
+    bool read_only_ = false, try_all_ = false;
     server_rank prefer_;
     duration look_every_{0};
     bool follow_ensemble_ = false;

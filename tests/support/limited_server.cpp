@@ -54,8 +54,7 @@ limits limits::of(std::string_view name) {
     using o = opcode;
     limits it;
     const bool is_keeper = name.starts_with("keeper-") || name == "worst";
-    it.forgets_sessions = it.strange_stats = is_keeper;
-    it.short_handshake = is_keeper && name != "worst";  // which nothing tells from a server of ZooKeeper
+    it.forgets_sessions = it.strange_stats = it.short_handshake = is_keeper;
     if (name == "zookeeper-3.4")
         it.unknown = all({o::create, o::reconfigure, check_watches, o::remove_watches, o::create_container,
                           o::create_ttl, o::multi_read, o::ephemerals, o::count_below, set_watches_2, o::add_watch,

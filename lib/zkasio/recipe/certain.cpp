@@ -43,7 +43,7 @@ asio::awaitable<void> ensure_created(session on, std::string path, bytes data, c
                                      std::string must_exist) {
     bool maybe_created = false;
     std::optional<error> hung_up;
-    auto create = [&]() -> asio::awaitable<void> {
+    auto create_once = [&]() -> asio::awaitable<void> {
         transaction steps;
         if (!must_exist.empty()) steps.check(must_exist).create(path, data, how);
         try {
@@ -56,6 +56,17 @@ asio::awaitable<void> ensure_created(session on, std::string path, bytes data, c
             maybe_created = maybe_created || e.outcome_unknown();
             throw;
         }
+    };
+    auto create = [&]() -> asio::awaitable<void> {
+        try {
+            co_return co_await create_once();
+        } catch (const error& e) {
+            const bool has_no_containers = e.code() == zk_errc::unimplemented && must_exist.empty() &&
+                                           how.mode() == create_mode::container;
+            if (!has_no_containers) throw;
+            how.mode(create_mode::persistent);
+        }
+        co_await create_once();
     };
     try {
         try {

@@ -40,7 +40,7 @@ asio::awaitable<detail::body_value<Operation>> retry_until_certain(back_off paus
 }
 
 /// Creates the node unless there is one, whichever client has created it. The request is repeated until its outcome is
-/// certain. For writers of recipes.
+/// certain. Where the servers have no containers, a persistent node takes the place of one. For writers of recipes.
 /// *Completes when* the node has been created, by this call or before.
 /// *Fails with* the errors of operations::create_unless_exists() that are not condition::retryable, and with one with
 /// error::hung_up() when no attempt has created the node.

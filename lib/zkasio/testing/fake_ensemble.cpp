@@ -135,6 +135,9 @@ void fake_ensemble::session_timeouts(any_duration shortest, any_duration longest
 
 void fake_ensemble::know_containers(bool yes) { impl_->servers().know_containers = yes; }
 void fake_ensemble::know_multi_read(bool yes) { impl_->servers().know_multi_read = yes; }
+void fake_ensemble::know_create2(bool yes) { impl_->servers().know_create2 = yes; }
+void fake_ensemble::know_watch_removal(bool yes) { impl_->servers().know_watch_removal = yes; }
+void fake_ensemble::are_zookeepers(bool yes) { impl_->servers().are_zookeepers = yes; }
 void fake_ensemble::watches_replace_each_other(bool yes) { impl_->servers().one_watch_at_a_path = yes; }
 void fake_ensemble::max_request(std::size_t bytes) { impl_->servers().max_request = bytes; }
 

@@ -244,6 +244,15 @@ public:
     /// Servers before 3.6 do not know operations::multi_read() and its neighbours: they answer with
     /// zk_errc::unimplemented, and hang up.
     void know_multi_read(bool yes);
+    /// Servers before 3.5, and ClickHouse Keeper before 25.12, do not know the create that answers with a stat: as with
+    /// know_multi_read(). The client then sends another one, which counts once here.
+    void know_create2(bool yes);
+    /// Servers before 3.5, and ClickHouse Keeper before 25.12, do not know the removal of a watch: as with
+    /// know_multi_read().
+    void know_watch_removal(bool yes);
+    /// False: the servers are not ZooKeeper's own, see client_options::try_all_requests(), and hang up at such requests
+    /// without an answer. Sessions outlive connections nevertheless.
+    void are_zookeepers(bool yes);
     /// Servers up to 3.8 have one watch of a client at a path (ZOOKEEPER-4466): an added watch and the watch of a read
     /// replace each other. By default they stand beside each other, as from 3.9 on.
     void watches_replace_each_other(bool yes);

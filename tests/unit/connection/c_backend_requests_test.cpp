@@ -116,6 +116,13 @@ std::error_code code_of_failure(std::int32_t failure) {
     return static_cast<zk_errc>(failure);
 }
 
+// Such a request is not sent again, and the connection ends: see create_without_stat_test.cpp.
+bool says_unknown(const request& asked, std::int32_t failure) {
+    using opcode = known_requests::opcode;
+    const std::int32_t number = known_requests::number_of(asked);
+    return failure == -6 && number != opcode::none && number != opcode::create_ttl;
+}
+
 bool may_have_been_applied(std::int32_t failure) {
     static const std::set<std::int32_t> certain_ones{-6, -8, -13, -14};
     return (failure >= -15 && !certain_ones.contains(failure)) || failure == -112 || failure == -115 || failure == -116;
@@ -148,6 +155,7 @@ TEST_CASE("c_backend: each failure that a server may answer, by each request") {
     for (const exchange& e : each_exchange()) {
         for (const std::int32_t failure : codes) {
             INFO(e.name << ": " << failure);
+            if (says_unknown(e.asked, failure)) continue;
             const auto asked = asked_by(c, ++id, e.asked);
             c.server.answer(asked.xid, failure);
             const reply r = only_reply(c, id);

@@ -74,6 +74,12 @@ void wire_server::tell(std::int32_t type, const std::string& path) {
         if (const auto c = weak.lock()) asio::write(c->socket, asio::buffer(frame));
 }
 
+void wire_server::answer_late(const request& r, const outcome& o) {
+    const std::string frame = reply_frame(r.xid, o.failure, o.body);
+    for (const auto& weak : connections_)
+        if (const auto c = weak.lock()) asio::write(c->socket, asio::buffer(frame));
+}
+
 std::size_t wire_server::count(std::int32_t type) const {
     return static_cast<std::size_t>(std::count(types.begin(), types.end(), type));
 }
@@ -103,8 +109,12 @@ asio::awaitable<void> wire_server::talk(std::shared_ptr<connection> c) {
         const std::optional<session> granted = greet(h);
         if (granted) {
             jute_writer w;
-            w.number(0).number(granted->timeout_ms).long_number(granted->id);
-            const std::string greeting = w.text("0123456789abcdef").boolean(granted->is_read_only).frame();
+            w.number(granted->version).number(granted->timeout_ms).long_number(granted->id);
+            if (granted->is_zookeepers)
+                w.text("0123456789abcdef").boolean(granted->is_read_only);
+            else
+                w.text(std::string(16, '\0'));
+            const std::string greeting = w.frame();
             co_await asio::async_write(s, asio::buffer(greeting), asio::use_awaitable);
         }
         for (bool goes_on = granted.has_value(); goes_on;) {
@@ -113,7 +123,7 @@ asio::awaitable<void> wire_server::talk(std::shared_ptr<connection> c) {
                       static_cast<std::int32_t>(number_at(frame, 4, 4)), frame.substr(8)};
             const outcome o = answer_to(r);
             const std::string reply = reply_frame(r.xid, o.failure, o.body);
-            co_await asio::async_write(s, asio::buffer(reply), asio::use_awaitable);
+            if (!o.is_silent) co_await asio::async_write(s, asio::buffer(reply), asio::use_awaitable);
             goes_on = !o.hangs_up;
         }
         s.close();
@@ -124,7 +134,10 @@ asio::awaitable<void> wire_server::talk(std::shared_ptr<connection> c) {
 wire_server::outcome wire_server::answer_to(const request& r) {
     if (r.type == opcode::ping) return {};
     if (r.type == opcode::auth) return {auth_failure, {}, auth_failure != 0};
-    if (r.type == opcode::exists && path_in(r) == "/") return {0, jute_writer().stat({}).bytes()};
+    if (r.type == opcode::exists && path_in(r) == "/") {
+        ++reads_of_root;
+        return {0, jute_writer().stat({}).bytes()};
+    }
     types.push_back(r.type);
     if (r.type == opcode::set_watches) return {};
     if (r.type == opcode::close_session) return {0, {}, true};

@@ -30,11 +30,14 @@ public:
         std::int32_t failure = 0;
         std::string body = {};
         bool hangs_up = false;  ///< behind the answer
+        bool is_silent = false;  ///< no answer
     };
     struct session {
         std::int64_t id = 0x1001;
         std::int32_t timeout_ms = 10'000;
         bool is_read_only = false;
+        bool is_zookeepers = true;  ///< false: as ClickHouse Keeper, without a password, and says nothing of read_only
+        std::int32_t version = 0;
     };
     /// The parts of a handshake that tests look at.
     struct handshake {
@@ -52,6 +55,8 @@ public:
     void cut();
     /// To all connections: an event of a watch.
     void tell(std::int32_t type, const std::string& path);
+    /// To all connections: the answer to a request for which `answer` was silent.
+    void answer_late(const request& r, const outcome& o);
 
     // ----------------------------------------------------------------------------------------------- the script
     /// Nothing: it hangs up.
@@ -64,6 +69,7 @@ public:
     std::size_t visits = 0;  ///< with "srvr"
     std::vector<handshake> handshakes;
     std::vector<std::int32_t> types;  ///< of all requests, without pings and the client's own reads of its root
+    std::size_t reads_of_root = 0;
     std::size_t count(std::int32_t type) const;
 
 private:

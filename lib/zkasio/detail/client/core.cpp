@@ -74,6 +74,7 @@ void core::start() {
         if (const auto self = weak.lock()) asio::post(self->strand_, [self] { self->left_behind(); });
     };
     shutdown_->add(this, {let_go, forked});
+    known_->try_all(options_.tries_all_requests());
     awaits_chroot_ = creates_chroot();
     requests_.hold_back(awaits_chroot_);
     link_.start(shutdown_->reactor());
@@ -250,9 +251,20 @@ void core::later(std::function<void()> f) {
 }
 
 void core::on_reply(op_id id, reply&& r) noexcept {
+    tell_what_servers_lack();
     requests_.answered(id, std::move(r));
     if (closing_ == closing::draining && close_is_drained())
         asio::post(strand_, [self = shared_from_this()] { self->continue_close(); });
+}
+
+open_params core::to_open() const {
+    open_params p = sessions_.to_open(auth_);
+    p.known = known_;
+    return p;
+}
+
+void core::tell_what_servers_lack() const noexcept {
+    if (known_->has_news()) log_.warn(known_->take_news());
 }
 
 // "...:ZOO_WARN@function@line: text"
@@ -263,6 +275,7 @@ void core::log_library(std::string_view line) const noexcept {
 
 void core::on_link(link_state s) noexcept {
     if (link_.takes_for_former(s)) return;
+    tell_what_servers_lack();
     link_.changed(s);
     switch (s) {
         case link_state::connected: return link_up();

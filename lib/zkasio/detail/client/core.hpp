@@ -133,7 +133,7 @@ private:
     // link::owner
     std::shared_ptr<void> keep_alive() override { return shared_from_this(); }
     bool wants_connection() override;
-    open_params to_open() const override { return sessions_.to_open(auth_); }
+    open_params to_open() const override;
     void on_ready(bool readable, bool writable) override;
     void drive() override;
     bool may_move(time_point now) const;
@@ -158,6 +158,7 @@ private:
     background_work& work() override { return work_; }
     void timer_changed() override { rearm_timer(clock::now()); }
 
+    void tell_what_servers_lack() const noexcept;
     void log_library(std::string_view line) const noexcept;
     void link_up();
     void link_down();
@@ -216,6 +217,7 @@ private:
     time_point close_deadline_ = time_point::max();
     one_shot_ptr closed_ = std::make_shared<one_shot_state>();
     shutdown_service* shutdown_ = nullptr;
+    const std::shared_ptr<known_requests> known_ = std::make_shared<known_requests>();
 };
 
 using core_ptr = std::shared_ptr<core>;

@@ -38,6 +38,7 @@ c_backend::c_backend(backend_listener& listener) : listener_(listener) {
 
 void c_backend::close() {
     if (!zh_) return;
+    left_by_us_ = true;
     if (made_here_.forked())
         abandon();
     else if (!is_unrecoverable(zh_))

@@ -32,7 +32,7 @@
 // peculiarities of that library; "fact N" refers to the list in docs/c-client.md. c_backend_callbacks.cpp: the
 // library's callbacks; c_backend_requests.cpp: requests to it; c_backend_connection.cpp: its connection, from the
 // handshake to the end; c_backend_own.cpp: frames of our own between the library's; c_backend_servers.cpp: the servers
-// that it may use; c_backend.cpp: the rest.
+// that it may use; c_backend_limits.cpp: requests that not all servers know; c_backend.cpp: the rest.
 namespace zkasio::detail {
 
 class c_backend;
@@ -106,7 +106,7 @@ public:
     bool login_refused() const override { return login_refused_; }
     drain_result process(bool readable, bool writable) override;
     std::error_code submit(op_id id, const request& r) override;
-    bool is_settled() const override;
+    bool is_settled() const override { return (news_.empty() || is_held_back(0)) && connected() && unsent_.empty(); }
     void begin_batch() override;
     void end_batch() override;
     void abort_connection() override;
@@ -127,6 +127,7 @@ public:
     std::string current_server() const override;
     bool send_goodbye() override;
     goodbye_result answer_to_goodbye() override;
+    bool is_zookeeper() const override { return known_->is_zookeeper(server_); }
     interest goodbye_interest() const override { return network_interest(); }
     void close() override;
 
@@ -143,6 +144,8 @@ private:
         static void on_strings(int rc, const String_vector* names, const ::Stat* s, const void* data) noexcept;
         static void on_string(int rc, const char* value, const void* data) noexcept;
         static void on_string_stat(int rc, const char* value, const ::Stat* s, const void* data) noexcept;
+        static void on_created(int rc, const char* value, const void* data) noexcept;
+        static void on_created_stat(int rc, const ::Stat* s, const void* data) noexcept;
         static void on_acl(int rc, ACL_vector* v, ::Stat* s, const void* data) noexcept;
         static void on_multi(int rc, const void* data) noexcept;
         static void on_mark(int rc, const ::Stat*, const void*) noexcept;
@@ -151,6 +154,7 @@ private:
     };
 
     std::error_code send(op_id id, const create_request& r);
+    std::error_code send_without_stat(op_id id, const create_request& r);
     std::error_code send(op_id id, const remove_request& r);
     std::error_code send(op_id id, const set_request& r);
     std::error_code send(op_id id, const exists_request& r);
@@ -182,7 +186,7 @@ private:
     void wake_for_tunnel(interest& next) const;
     void send_through_tunnel();
     interest network_interest() const;
-    enum class handshake { incomplete, good, bad, tls, failed, has_quorum, opens_no_sessions };
+    enum class handshake { incomplete, good, bad, tls, failed, has_quorum, opens_no_sessions, has_no_leader };
     handshake look_at_handshake();
     handshake wait_for_last_byte();
     handshake hung_up_in_between() const;
@@ -220,6 +224,13 @@ private:
     void count_answers(std::size_t librarys) noexcept;
     void lose_own();
 
+    bool lacks(std::int32_t number) const;
+    void learn_from(op_id id, int rc, reply& r);
+    void leave_server_that_lacks();
+    void conclude_requests();
+    bool is_held_back(std::size_t news_at) const noexcept;
+    void ask_for_stats();
+
     void tell_news();
     void report();
     const server_address* server_at(const std::string& endpoint) const;
@@ -232,6 +243,9 @@ private:
         explicit reply_news(op_id i) : id(i) {}
         op_id id;
         reply what;
+        /// Of a create without a stat, which is read: until it is there, no later news is told. So the order of news is
+        /// the same as with the other create.
+        enum class stat { known, missing, asked } has = stat::known;
     };
     struct node_news {
         node_event what;
@@ -288,7 +302,6 @@ private:
     };
     std::string chroot_;
     std::int32_t own_number_ = 0;  // of our last request
-    std::set<std::pair<std::string, std::int32_t>> unknown_;  // endpoints, and opcodes that they have refused
     std::deque<own_request> own_;  // unanswered, in the order of sending
     std::size_t ahead_of_own_ = 0;  // the sum of own_request::ahead
     std::set<std::string> added_watches_;
@@ -301,6 +314,15 @@ private:
     // has read in whole.
     bool between_frames_ = true;
     std::size_t low_water_ = 1;
+
+    // Requests that not all servers know.
+    std::shared_ptr<known_requests> known_ = std::make_shared<known_requests>();
+    std::deque<std::pair<op_id, std::int32_t>> doubtful_;  // unanswered ones of the library's, in the order of sending
+    std::set<std::int32_t> answered_here_;  // on this connection: they are not doubtful
+    std::set<std::int32_t> hung_up_at_;     // unanswered when this connection has ended
+    bool is_refused_request_ = false;       // a request that it does not know: the server is hanging up
+    bool left_by_us_ = false;               // the end of this connection says nothing of the server
+    std::unordered_map<op_id, create_mode> without_stat_;  // creates under way
 };
 
 }  // namespace zkasio::detail

@@ -2,7 +2,9 @@
 
 #include <zkasio/detail/connection/c_backend.hpp>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
@@ -16,6 +18,7 @@ void c_backend::sink::complete(int rc, const void* data, Decode decode) noexcept
     reply& r = std::get<reply_news>(self->news_.emplace_back(std::in_place_type<reply_news>, as_id(data))).what;
     r.code = to_code(rc);
     r.sent = outcome_unknown(rc);
+    if (!self->doubtful_.empty()) self->learn_from(as_id(data), rc, r);
     decode(r);
 }
 
@@ -58,6 +61,17 @@ void c_backend::sink::on_string_stat(int rc, const char* value, const ::Stat* s,
         if (rc == ZOK && value) r.path = value;
         if (rc == ZOK && s) r.stat = to_stat(*s);
     });
+}
+
+void c_backend::sink::on_created(int rc, const char* value, const void* data) noexcept {
+    complete(rc, data, [&](reply& r) {
+        if (rc == ZOK && value) r.path = value;
+    });
+    c_backend* const self = library_call::current;
+    if (rc == ZOK)
+        std::get<reply_news>(self->news_.back()).has = reply_news::stat::missing;
+    else
+        self->without_stat_.erase(as_id(data));
 }
 
 void c_backend::sink::on_acl(int rc, ACL_vector* v, ::Stat* s, const void* data) noexcept {
@@ -133,7 +147,10 @@ bool c_backend::explain(std::string_view text) {
     const int rc = std::atoi(std::string(text.substr(code + code_is.size(), 8)).c_str());
     if (rc == ZSESSIONEXPIRED || rc == ZAUTHFAILED) return true;  // no failure of the connection
     if (rc == ZOPERATIONTIMEOUT && reported_ != link_state::connected) return fail(attempt()), true;
-    if (rc == ZOPERATIONTIMEOUT) why = "no answer for two thirds of the session timeout";
+    if (rc == ZOPERATIONTIMEOUT) {
+        why = "no answer for two thirds of the session timeout";
+        left_by_us_ = true;
+    }
     if (rc == ZRUNTIMEINCONSISTENCY) why = "its answers are out of step with the requests";
     const bool is_encrypted = tunnel_ && (!tunnel_->channel() || tunnel_->channel()->encrypts());
     // The library's codes for an end of file. The text of errno would be in the program's language.
@@ -150,8 +167,11 @@ bool c_backend::explain(std::string_view text) {
 void c_backend::tell_news() {
     if (made_here_.forked()) return news_.clear();
     if (news_.empty() || std::exchange(telling_, true)) return;
-    for (std::size_t i = 0; i < news_.size(); ++i) {
-        news item = std::move(news_[i]);
+    std::size_t told = 0;
+    for (; told < news_.size(); ++told) {
+        if (is_held_back(told)) ask_for_stats();
+        if (is_held_back(told)) break;
+        news item = std::move(news_[told]);
         if (auto* a = std::get_if<reply_news>(&item)) {
             if (refused_ && a->what.code == zk_errc::connection_loss) a->what.code = zk_errc::auth_failed;
             listener_.on_reply(a->id, std::move(a->what));
@@ -161,7 +181,8 @@ void c_backend::tell_news() {
             listener_.on_added_watch(n->what.what, n->what.path, n->what.zxid);
         if (const auto* l = std::get_if<log_line>(&item)) listener_.on_log(l->text);
     }
-    news_.clear();
+    told = std::min(told, news_.size());  // a child process may have cleared them
+    news_.erase(news_.begin(), news_.begin() + static_cast<std::ptrdiff_t>(told));
     telling_ = false;
 }
 
@@ -173,6 +194,7 @@ void c_backend::report() {
     tell_news();
     while (!made_here_.forked() && link() != reported_) {
         reported_ = link();
+        if (reported_ != link_state::connected) conclude_requests();
         if (reported_ == link_state::connected) last_failure_.clear(), refusing_.clear();
         if (reported_ == link_state::expired || reported_ == link_state::auth_failed) adopt_descriptor(-1);
         telling_ = true;

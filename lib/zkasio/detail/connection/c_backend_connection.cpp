@@ -100,6 +100,7 @@ interest c_backend::next_interest() {
         tv = {0, 0};
     }
     wants_write_ = fd_ >= 0 && (events & ZOOKEEPER_WRITE) != 0;
+    ask_for_stats();
     send_through_tunnel();  // the library may have sent a ping
     report();
     // The listener may have changed the connection.
@@ -142,6 +143,8 @@ void c_backend::adopt_descriptor(int fd) {
     look_at_login();
     tunnel_.reset();
     if (fd < 0) return;
+    left_by_us_ = is_refused_request_ = false;
+    answered_here_.clear();
     ::fcntl(fd, F_SETFD, FD_CLOEXEC);  // fact 4
     if (const library_call guard(*this); const char* server = zoo_get_current_server(zh_)) {
         tried_ = endpoint_ = with_brackets(server);
@@ -243,12 +246,16 @@ c_backend::handshake c_backend::look_at_handshake() {
     const bool no_session = field(12) == 0 && field(16) == 0;
     const bool plausible = (length == 36 || length == 37) && version == 0 && password == 16 && timeout >= 0 &&
                            timeout <= day_ms && (timeout > 0) == !no_session;
+    // ClickHouse Keeper refuses a client so.
+    constexpr std::int32_t without_leader = 42;
+    if (length == 36 && version == without_leader) return handshake::has_no_leader;
     // "No session" is a server's answer to an expired session, which this client must have had.
     if (!plausible || (no_session && session_id() == 0)) return handshake::bad;
     if (n > 4 + length) return handshake::bad;  // the library would take the next byte for one of the answer
     if (n < 4 + length) return wait_for_last_byte();
     const unsigned char is_read_only = length == 37 ? answer.back() : 0;
     if (is_read_only > 1) return handshake::bad;
+    known_->greeted(server_, length == 37);
     return read_only_ && is_read_only == 0 ? handshake::has_quorum : handshake::good;
 }
 
@@ -258,6 +265,7 @@ std::string_view c_backend::reason_of(handshake failed) noexcept {
         case handshake::has_quorum: return "has a quorum";
         case handshake::opens_no_sessions:
             return "is read-only, and opens no sessions: its configuration needs localSessionsEnabled=true";
+        case handshake::has_no_leader: return "has no leader";
         default: return "not a ZooKeeper server";
     }
 }
@@ -385,6 +393,7 @@ drain_result c_backend::read_packets() {
             return drain_result::drained;  // unread data brings another event
         }
         between_frames_ = rc == ZOK;
+        if (is_refused_request_) leave_server_that_lacks();
         if (!own_.empty()) count_answers(expected - outstanding_);
         tell_news();
         // Unread data brings another event, unless the tunnel has already taken the data from the network.
@@ -437,6 +446,7 @@ void c_backend::cure_poison() {
 void c_backend::abort_connection() {
     if (!usable()) return;
     fail(attempt());
+    left_by_us_ = true;
     fail_connection();
     report();
 }

@@ -29,7 +29,7 @@ namespace {
 
 constexpr std::size_t head_size = 8;     // of a frame: its length, and a number
 constexpr std::size_t answer_head = 16;  // behind the length: a number, a transaction, a code
-constexpr std::int32_t event_number = -1;
+constexpr std::int32_t event_number = -1, unimplemented = -6;
 // A path is shorter than a request, and a tunnel's socket pair has to hold the event as a whole.
 constexpr std::size_t longest_event = 2 << 20, longest_event_in_tunnel = 64 << 10;
 constexpr const char* out_of_step = "its answers are out of step with the requests";
@@ -52,8 +52,6 @@ bool is_for_later() noexcept { return errno == EAGAIN || errno == EWOULDBLOCK ||
 std::error_code c_backend::submit_own(op_id id, const request& r) {
     const std::error_code not_now = std::make_error_code(std::errc::resource_unavailable_try_again);
     const own_question what = own_question_of(r);
-    // A server hangs up behind this refusal.
-    if (unknown_.contains({endpoint_, what.opcode})) return zk_errc::unimplemented;
     // The library reads an answer of its own first, behind which a frame begins: without one to come, it is asked for.
     if (!looks_at_frames() && !between_frames_ && outstanding_ == 0) {
         const library_call guard(*this);
@@ -98,6 +96,7 @@ interest c_backend::wait_for_own_frame() {
     const std::chrono::milliseconds limit = session_timeout() * 2 / 3;
     if (waited >= limit) {
         fail(server_ + ": no answer for two thirds of the session timeout");
+        left_by_us_ = true;
         fail_connection();
     }
     report();
@@ -138,10 +137,9 @@ c_backend::arrival c_backend::look_at_next_frame() {
 
 // A server that does not know a request says so at once, before it answers what it was asked before, and hangs up.
 c_backend::arrival c_backend::look_at_refusal(std::int32_t number, std::int32_t code) {
-    constexpr std::int32_t unimplemented = -6;
     const auto asked = std::find_if(own_.begin(), own_.end(), [&](const auto& r) { return r.number == number; });
     if (asked == own_.end() || code != unimplemented) return wrong_frame(out_of_step);
-    unknown_.emplace(endpoint_, asked->what.opcode);
+    known_->answered(server_, asked->what.opcode, false, boot_clock::now());
     return wrong_frame("it does not know a request, and hangs up");
 }
 
@@ -182,7 +180,7 @@ c_backend::arrival c_backend::take_own_answer() {
     reply r;
     if (const char* const wrong = read_own_answer(asked.what, std::span(answer).subspan(4), chroot_, r))
         return wrong_frame(wrong);
-    if (r.code == zk_errc::unimplemented) unknown_.emplace(endpoint_, asked.what.opcode);
+    known_->answered(server_, asked.what.opcode, r.code != zk_errc::unimplemented, boot_clock::now());
     if (!r.code && asked.what.opcode == add_watch_request::opcode)
         added_watches_.insert(std::move(asked.watched));
     else if (!r.code && asked.what.opcode == remove_added_watch_request::opcode)
@@ -221,6 +219,7 @@ void c_backend::count_answers(std::size_t librarys) noexcept {
 
 c_backend::arrival c_backend::wrong_frame(const std::string& why) {
     fail(server_ + ": " + why);
+    left_by_us_ = true;
     fail_connection();
     return arrival::wrong;
 }
@@ -231,6 +230,7 @@ void c_backend::lose_own() {
         reply& r = std::get<reply_news>(news_.emplace_back(std::in_place_type<reply_news>, asked.id)).what;
         r.code = zk_errc::connection_loss;
         r.sent = true;
+        if (!left_by_us_) hung_up_at_.insert(asked.what.opcode);
     }
     ahead_of_own_ = own_answer_size_ = 0;
     added_watches_.clear();

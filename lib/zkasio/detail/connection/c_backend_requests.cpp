@@ -30,8 +30,6 @@ void c_backend::begin_batch() {
     if (usable()) cork(true);
 }
 
-bool c_backend::is_settled() const { return news_.empty() && connected() && unsent_.empty(); }
-
 void c_backend::end_batch() {
     in_batch_ = false;
     if (usable()) cork(false);
@@ -48,6 +46,10 @@ std::error_code c_backend::submit(op_id id, const request& r) {
     const std::error_code not_now = std::make_error_code(std::errc::resource_unavailable_try_again);
     if (!connected()) return not_now;
     if (!unsent_.empty() && !finish_own_frame()) return not_now;
+    const std::int32_t number = known_requests::number_of(r);
+    const bool is_unknown = number != known_requests::opcode::none && lacks(number);
+    const bool reads_stat = is_unknown && number == known_requests::opcode::create_with_stat;
+    if (is_unknown && !reads_stat) return zk_errc::unimplemented;
     if (is_own(r)) return submit_own(id, r);
     if (const auto* auth = std::get_if<add_auth_request>(&r); auth && !auth->known) {
         // The library puts a credential at the front of its queue, also in front of the rest of a half-sent request.
@@ -62,17 +64,22 @@ std::error_code c_backend::submit(op_id id, const request& r) {
         const library_call guard(*this);
         step_over_reserved_numbers(zh_);
         errno = 0;
-        code = std::visit(
-            [&]<class Row>(const Row& row) -> std::error_code {
-                if constexpr (requires { Row::opcode; })
-                    return {};
-                else
-                    return send(id, row);
-            },
-            r);
+        if (reads_stat)
+            code = send_without_stat(id, std::get<create_request>(r));
+        else
+            code = std::visit(
+                [&]<class Row>(const Row& row) -> std::error_code {
+                    if constexpr (requires { Row::opcode; })
+                        return {};
+                    else
+                        return send(id, row);
+                },
+                r);
         send_failure = errno;
     }
     if (!code) ++outstanding_;
+    const bool is_doubtful = number != known_requests::opcode::none && !is_unknown && !answered_here_.contains(number);
+    if (!code && is_doubtful) doubtful_.emplace_back(id, number);
     if (!in_batch_) send_through_tunnel();
     if (zoo_state(zh_) == ZOO_NOTCONNECTED_STATE) {
         const bool closed = send_failure == EPIPE || send_failure == 0;
@@ -94,6 +101,13 @@ std::error_code c_backend::send(op_id id, const create_request& r) {
                                         r.ttl.count(), &sink::on_string_stat, as_data(id)));
     return to_code(zoo_acreate2(zh_, r.path.c_str(), r.data.data(), length, acl.get(), to_flags(r.mode),
                                 &sink::on_string_stat, as_data(id)));
+}
+std::error_code c_backend::send_without_stat(op_id id, const create_request& r) {
+    c_acl acl(r.acl);
+    const int rc = zoo_acreate(zh_, r.path.c_str(), r.data.data(), static_cast<int>(r.data.size()), acl.get(),
+                               to_flags(r.mode), &sink::on_created, as_data(id));
+    if (rc == ZOK) without_stat_.emplace(id, r.mode);
+    return to_code(rc);
 }
 std::error_code c_backend::send(op_id id, const remove_request& r) {
     return to_code(zoo_adelete(zh_, r.path.c_str(), r.version, &sink::on_void, as_data(id)));

@@ -84,6 +84,7 @@ void c_backend::open(const open_params& p) {
     secured_ = p.secured;
     read_only_ = p.read_only;
     chroot_ = p.chroot;
+    known_ = p.known;
     const std::string hosts = join(servers_) + p.chroot;
 
     clientid_t id{};
@@ -159,6 +160,7 @@ void c_backend::move_to(const server_address& to) {
     std::erase_if(round_, [&](const std::string& s) { return s == first[0] || s == first[1]; });
     round_.insert(round_.begin(), first.begin(), first.end());
     fail(server_ + ": left, as " + to_string(to) + " is nearer, and up");
+    left_by_us_ = true;
     fail_connection();
     report();
 }
@@ -194,9 +196,11 @@ void c_backend::set_servers(const std::vector<server_address>& servers) {
     // The library may also leave a server of the new list: by chance when the list has grown, always after the detour.
     const bool listed = std::any_of(servers.begin(), servers.end(),
                                     [&](const server_address& s) { return endpoint_of(s) == endpoint_; });
-    if (reported_ == link_state::connected && !connected())
+    if (reported_ == link_state::connected && !connected()) {
+        left_by_us_ = true;
         fail(server_ + ": left, for " +
              (listed ? "the list of servers has changed" : "it is not in the new list of servers"));
+    }
     cure_poison();
     fair.reset();
     report();

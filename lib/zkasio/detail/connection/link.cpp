@@ -441,7 +441,8 @@ bool link::takes_for_former(link_state s) noexcept {
             break;
         case link_state::expired:
             pacing_.was_useless();
-            owner_.former_session_over();
+            // Other servers forget a session with its connection, and its nodes stand until it times out.
+            if (backend_->is_zookeeper()) owner_.former_session_over();
             former_at_ = former_stage::gone;
             break;
         case link_state::auth_failed: former_at_ = former_stage::gone; break;

@@ -88,7 +88,7 @@ asio::awaitable<void> operations::impl::create_with_parents(operations on, std::
 }
 
 asio::awaitable<void> operations::impl::create_parents(operations on, std::string path, create_options options) {
-    const bool containers = options.parents() == missing_parents::create_container;
+    bool containers = options.parents() == missing_parents::create_container;
     // Those of a view may be above its root, which itself is the parent of a node whose name is a number alone.
     const bool is_in_root = on.root_ && path == "/" && is_sequential(options.mode());
     path = whole_path(on.root_, std::move(path)) + (is_in_root ? "/" : "");
@@ -113,6 +113,7 @@ asio::awaitable<void> operations::impl::create_parents(operations on, std::strin
             ++i;
             continue;
         }
+        if (r.code == zk_errc::unimplemented && std::exchange(containers, false)) continue;
         // An unknown outcome does no harm here: the next step finds out.
         const bool unknown = r.sent && r.code != asio::error::operation_aborted && r.code == condition::retryable &&
                              r.hung_up_at == 0;

@@ -35,7 +35,7 @@ void throw_if_failed(const reply& r, std::string_view operation, std::string_vie
     if (r.code == zk_errc::not_read_only)
         hint = "a client with client_options::read_only() only reads: use one without it";
     if (r.code == zk_errc::no_auth) hint = "the ACL does not allow it to this client: see get_acl() and add_auth()";
-    if (r.code == zk_errc::unimplemented) hint = what_it_needs(operation);
+    if (r.code == zk_errc::unimplemented) hint = r.data.empty() ? what_it_needs(operation) : std::string_view(r.data);
     if (r.code == zk_errc::invalid_acl) hint = "an unknown scheme, a malformed id, or auth: without add_auth()";
     throw error(r.code, operation, path, hint, r.sent);
 }

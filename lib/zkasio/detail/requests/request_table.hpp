@@ -215,6 +215,7 @@ private:
         bool unconfirmed = false;  // counted in auth_list::unconfirmed
         bool alone = false;        // under way, and nothing else is sent until it is answered
         bool is_late = false;      // in queue_, and to wait for send_queue::pause_late()
+        bool is_without_stat = false;  // of a create: sent again, since a server does not know the first kind
     };
     /// A request at which a server has hung up, perhaps.
     struct fatal_request {
@@ -257,6 +258,7 @@ private:
     const fatal_request* fatal_of(std::size_t kind) const noexcept;
     bool may_be_fatal(const entry& e) const noexcept;
     void look_for_fatal(const entry& e, reply& r);
+    void suspect_refused(const entry& e);
     static bool is_hung_up_at(const fatal_request& f) noexcept;
     bool is_hung_up_at(const entry& e) const noexcept;
     void pause_fatal(time_point now);
@@ -278,6 +280,7 @@ private:
     void finish_if_connected(entry&& e, reply&& r);
     void fail(op_id id, std::error_code code);
     bool repeats(const entry& e, const reply& r) const;
+    static bool has_stand_in(const entry& e, const reply& r) noexcept;
     void send_again(entries::node_type node);
     void conclude_removal(const entry& e, reply& r);
     void ask_refused(time_point now);

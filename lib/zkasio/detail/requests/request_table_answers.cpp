@@ -61,6 +61,9 @@ void request_table::fail(op_id id, std::error_code code) {
     r.code = code;
     r.sent = code && node.mapped().at != stage::queued;
     if (code == errc::not_connected) r.data = link_.why_not_connected();  // the hint of the error
+    const bool is_asked_less = link_.is_open() && !link_.backend().is_zookeeper() && !options_.tries_all_requests();
+    if (code == zk_errc::unimplemented && is_asked_less)
+        r.data = "not sent: servers that are not ZooKeeper's may not know it, see client_options::try_all_requests()";
     if (code == errc::too_many_ephemerals) {
         r.data = bytes_of_ephemerals() + ", of at most " + std::to_string(ephemerals_.limit()) +
                  " (client_options::ephemeral_budget()): use fewer nodes, shorter paths, or several clients";
@@ -93,7 +96,10 @@ void request_table::answered(op_id id, reply&& r) {
     owner_.request_answered(*e.what, r, e.sent, now);
     const bool again = repeats(e, r);
     leave_room(e, r, again);
-    if (again) return send_again(std::move(node));
+    if (again) {
+        e.is_without_stat = e.is_without_stat || r.code == zk_errc::unimplemented;
+        return send_again(std::move(node));
+    }
     conclude_auth(e, r);
     if (r.code == zk_errc::no_node && !link_.chroot().empty() && is_about_root(*e.what))
         r.data = "the chroot \"" + link_.chroot() + "\" does not exist: see client_options::create_chroot()";
@@ -152,10 +158,20 @@ bool request_table::may_be_fatal(const entry& e) const noexcept {
     return known && known->connections >= connections_of_suspect && encoded_size(*e.what) >= known->bytes;
 }
 
+// A server before 3.5 has refused a request ahead of its turn, which the library takes for an answer out of step: all
+// requests end so, and it is not known which one was refused. The first of a kind that not all servers know is sent
+// alone on the next connection, where the refusal is its own.
+void request_table::suspect_refused(const entry& e) {
+    if (known_requests::number_of(*e.what) == known_requests::opcode::none || largest_lost_.connections > 0) return;
+    const time_point now = clock::now();
+    largest_lost_ = {kind_of(*e.what), 0, 0, connections_of_suspect, now, now, {}, text_of(*e.what, e.bytes)};
+}
+
 // Not the first one without an answer: answers that were sent are lost, too, when a server hangs up. A connection that
 // has timed out says nothing.
 void request_table::look_for_fatal(const entry& e, reply& r) {
     const std::size_t kind = kind_of(*e.what);
+    if (r.code == zk_errc::runtime_inconsistency) return suspect_refused(e);
     if (r.code == zk_errc::connection_loss && r.sent) {
         if (e.bytes <= largest_lost_.bytes) return;
         const time_point now = clock::now();
@@ -242,8 +258,17 @@ void request_table::was_applied(std::string_view path) {
     end_pause_without_reason();
 }
 
+// A server does not know the create that answers with a stat: the backend sends another one for the same request.
+bool request_table::has_stand_in(const entry& e, const reply& r) noexcept {
+    const auto* const c = std::get_if<create_request>(&*e.what);
+    const bool is_plain = c && c->mode != create_mode::container && !has_ttl(c->mode);
+    return r.code == zk_errc::unimplemented && is_plain && !e.is_without_stat && !is_abandoned(e);
+}
+
 bool request_table::repeats(const entry& e, const reply& r) const {
-    const bool retryable = r.code && r.code == condition::retryable;  // for most answers, one comparison
+    if (!r.code) return false;
+    if (has_stand_in(e, r)) return owner_.session_lives();
+    const bool retryable = r.code == condition::retryable;
     const bool of_feeds = e.connection && (std::holds_alternative<sync_request>(*e.what) ||
                                            std::holds_alternative<add_watch_request>(*e.what) ||
                                            std::holds_alternative<remove_added_watch_request>(*e.what));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <zkasio/detail/seam/known_requests.hpp>
 #include <zkasio/detail/seam/request.hpp>
 #include <zkasio/detail/seam/secure_channel.hpp>
 #include <zkasio/detail/seam/server_address.hpp>
@@ -55,6 +56,8 @@ struct open_params {
     /// Connects to servers without a quorum, which only read, and to no others. The session is none of the ensemble's:
     /// no server with a quorum knows of it.
     bool read_only = false;
+    /// What the client knows of the servers, and what the backend adds to it: see backend::submit().
+    std::shared_ptr<known_requests> known = std::make_shared<known_requests>();
 };
 
 /// The events and the timeout that the backend waits for next.
@@ -114,6 +117,8 @@ public:
     /// Sends the request, or refuses it at once with a code. After a refusal nothing was sent, and no reply follows.
     /// std::errc::resource_unavailable_try_again: try again when the socket has become writable, or on the next
     /// connection (this connection may have ended in a submit() that end_batch() has not reported yet).
+    /// zk_errc::unimplemented: the server does not know the request, see known_requests. Where it does not know the
+    /// create that answers with a stat, another one is sent, and the stat is read.
     virtual std::error_code submit(op_id id, const request& r) = 0;
 
     /// After a submit() outside of a batch: whether end_batch() would have nothing to report.
@@ -162,6 +167,10 @@ public:
 
     /// Ends everything at once, without blocking. Outstanding requests end with closing.
     virtual void close() = 0;
+
+    /// False: the server that is connected, or was last, may end sessions with their connections, as ClickHouse Keeper
+    /// does: rule K3 of known_requests.
+    virtual bool is_zookeeper() const { return true; }
 };
 
 std::unique_ptr<backend> make_c_backend(backend_listener& listener);

@@ -243,10 +243,13 @@ void hold_keeper::heartbeat_answered(session_record& s, const checked_nodes& che
 
 // How far a write extends the lease depends on the answers before it. So while no other request is sent, this read is.
 // Its answer counts even if it says that there is no such node (below a chroot), or no permission. The library's own
-// pings, whose times are unknown, are then not needed.
+// pings, whose times are unknown, are then not needed. Of a follower of ClickHouse Keeper the leader hears by no read:
+// there a sync() takes its place, or the session of an idle client would end.
 void hold_keeper::read_when_idle(time_point now) {
     if (now < own_read_due()) return;
-    command c(exists_request{"/"});
+    request question = exists_request{"/"};
+    if (!link_.backend().is_zookeeper()) question = sync_request{"/"};
+    command c(std::move(question));
     c.pinned = owner_.current_session();
     requests_.submit(std::move(c), [under_way = own_read_](reply&&) {});
 }

@@ -101,7 +101,14 @@ void session_keeper::disconnected(time_point now) {
 
 void session_keeper::expired() {
     if (resume_) record_->session_id = resume_->id();  // refused: the session that was asked for
-    ending_ = {errc::session_expired, "session " + session_id_text(record_->session_id) + " has expired"};
+    std::string why = "session " + session_id_text(record_->session_id) + " has expired";
+    if (const backend& from = link_.backend(); !from.is_zookeeper()) {
+        only_former_ = false;
+        given_up_ = std::max<duration>(given_up_, from.session_timeout());  // its nodes stand until then
+        why += ": " + from.current_server() + " is not a server of ZooKeeper's own, and gives no session back" +
+               (resume_ ? ": there, resume() and hand_over() cannot work" : "");
+    }
+    ending_ = {errc::session_expired, std::move(why)};
 }
 
 void session_keeper::refused(const auth_list& auth) {

@@ -59,9 +59,13 @@ public:
     std::chrono::milliseconds least_timeout{0}, most_timeout = std::chrono::milliseconds::max();
     /// In bytes: a larger request ends the connection.
     std::size_t max_request = static_cast<std::size_t>(-1);
-    bool know_containers = true;
+    bool know_containers = true;  ///< false: they hang up at the request, without an answer
+    /// False: they do not know the create that answers with a stat, or no removal of a watch: as know_multi_read.
+    bool know_create2 = true, know_watch_removal = true;
     /// False, as before 3.6: to a request whose frame is not the library's they answer "unimplemented", and hang up.
     bool know_multi_read = true, hang_up_at_unknown = true;
+    /// False: rule K3 of known_requests holds for them, and they hang up without that answer.
+    bool are_zookeepers = true;
     /// As up to 3.8 (ZOOKEEPER-4466): at one path, an added watch and the watch of a read replace each other.
     bool one_watch_at_a_path = false;
     /// Random decisions: a number below the argument.

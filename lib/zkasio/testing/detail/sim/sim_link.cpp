@@ -28,6 +28,7 @@ void sim_link::open(const open_params& p) {
     read_only_ = p.read_only;
     chroot_ = p.chroot;
     auth_ = p.auth;
+    requests_known_ = p.known;
     asked_timeout_ = ensemble_.session_timeout.count() > 0 ? ensemble_.session_timeout : p.session_timeout;
     timeout_ = ensemble_.grant(asked_timeout_);
     connects_next_ = ensemble_.is_hung_up(client_);
@@ -101,14 +102,17 @@ std::error_code sim_link::submit(op_id id, const request& asked_for) {
     // As in the library, which asks a server only about watches that it knows.
     if (const auto* m = std::get_if<remove_watch_request>(&r); m && !registered_.contains({m->path, m->kind}))
         return zk_errc::no_watcher;
-    if (unknown_.contains(r.index())) return zk_errc::unimplemented;
+    const std::int32_t number = known_requests::number_of(r);
+    const bool is_unknown = number != 0 && requests_known_->lacks(current_server(), number, boot_clock::now());
+    const bool without_stat = is_unknown && number == known_requests::opcode::create_with_stat;
+    if (is_unknown && !without_stat) return zk_errc::unimplemented;
     if (const auto* a = std::get_if<add_auth_request>(&r); a && !a->known) auth_.push_back(*a);
     if (const auto* m = std::get_if<multi_request>(&r))
         for (const multi_op& op : m->ops)
             if (const auto* c = std::get_if<create_request>(&op);
                 c && (c->mode == create_mode::container || has_ttl(c->mode)))
                 return zk_errc::unimplemented;
-    if (attached_) requests_.emplace_back(asked{id, r});
+    if (attached_) requests_.emplace_back(asked{id, r, without_stat});
     outstanding_.emplace_back(id, std::move(r));
     return {};
 }
@@ -159,6 +163,7 @@ void sim_link::handle(arrival&& a) {
     if (const auto* u = std::get_if<up>(&a)) {
         session_ = u->session;
         state_ = state::connected;
+        requests_known_->greeted(current_server(), ensemble_.are_zookeepers);
         assert(registered_.empty() && "the client has made the library forget its watches");
         listener_.on_link(link_state::connected);
     } else if (std::holds_alternative<expired>(a)) {
@@ -178,6 +183,7 @@ void sim_link::handle(arrival&& a) {
         state_ = state::none;
         known_added_.clear();
         connects_next_ = l->by_server;
+        if (l->at_request != 0) requests_known_->hung_up(current_server(), {l->at_request}, boot_clock::now());
         if (!connects_next_) begin_connecting();
         fail_all(zk_errc::connection_loss);
         if (was_connected) listener_.on_link(link_state::disconnected);
@@ -193,7 +199,11 @@ void sim_link::handle(answered&& a) {
     const request what = std::move(it->second);
     outstanding_.erase(it);
     register_watch(what, a.what.code);
-    if (is_own(what) && a.what.code == zk_errc::unimplemented) unknown_.insert(what.index());
+    const std::int32_t number = known_requests::number_of(what);
+    const auto now = boot_clock::now();
+    const bool stood_in = number != 0 && requests_known_->lacks(current_server(), number, now);
+    if (number != 0 && !stood_in && !a.what.sent)
+        requests_known_->answered(current_server(), number, a.what.code != zk_errc::unimplemented, now);
     if (std::holds_alternative<ephemerals_request>(what))
         std::erase_if(a.what.children, [this](std::string& path) {
             const bool is_below = path.starts_with(chroot_ + '/') || path == chroot_;

@@ -2,8 +2,10 @@
 
 #include <zkasio/testing/detail/sim/sim_ensemble.hpp>
 
+#include <cstdint>
 #include <deque>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -36,6 +38,7 @@ public:
     std::chrono::milliseconds session_timeout() const override { return timeout_; }
     std::string last_failure() const override { return "connection reset"; }
     std::string current_server() const override { return "simulated:2181"; }
+    bool is_zookeeper() const override { return requests_known_->is_zookeeper(current_server()); }
     bool send_goodbye() override;
     detail::goodbye_result answer_to_goodbye() override;
     void close() override;
@@ -69,7 +72,7 @@ public:
     void catch_up(std::int64_t until);
     void catch_up_one() { catch_up(known_ + 1); }
     void deliver();
-    void drop(std::size_t applied, std::size_t delivered, bool by_server = false);
+    void drop(std::size_t applied, std::size_t delivered, bool by_server = false, std::int32_t at_request = 0);
 
 private:
     using watch_key = std::pair<std::string, detail::watch_kind>;
@@ -80,7 +83,9 @@ private:
     struct asked {
         detail::op_id id;
         detail::request what;
+        bool without_stat = false;  // a create: the other one, and a read, both as one request here
     };
+    bool knows(const asked& a) const;
     struct goodbye {};
     using packet = std::variant<asked, goodbye>;
 
@@ -103,6 +108,7 @@ private:
     struct expired {};
     struct lost {
         bool by_server = false;  // it has hung up
+        std::int32_t at_request = 0;  // because of one that it does not know: its opcode
     };
     struct auth_refused {};
     struct said_goodbye {};
@@ -158,7 +164,7 @@ private:
     std::int64_t last_seen_ = 0;                                    // the highest zxid of an answer
     std::set<watch_key> registered_;  // which the library would set again on the next connection
     std::set<std::string> known_added_;  // added watches of this connection
-    std::set<std::size_t> unknown_;  // requests that a server does not know, by their index
+    std::shared_ptr<detail::known_requests> requests_known_;
     std::deque<std::pair<detail::op_id, detail::request>> outstanding_;
     std::deque<arrival> arrived_;
     bool readable_ = false;  // the eventfd has been written to, and not been read

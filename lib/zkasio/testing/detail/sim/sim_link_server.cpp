@@ -201,11 +201,12 @@ void sim_link::apply() {
     const auto* const a = std::get_if<asked>(&p);
     const auto* const c = a ? std::get_if<create_request>(&a->what) : nullptr;
     if (a && size_on_the_wire(a->what) > ensemble_.max_request) return drop(0, outgoing_.size(), true);
-    if (c && c->mode == create_mode::container && !ensemble_.know_containers) return drop(0, outgoing_.size(), true);
+    if (c && c->mode == create_mode::container && !ensemble_.know_containers)
+        return drop(0, outgoing_.size(), true, known_requests::opcode::create_container);
     serve(std::move(p));
 }
 
-void sim_link::drop(std::size_t applied, std::size_t delivered, bool by_server) {
+void sim_link::drop(std::size_t applied, std::size_t delivered, bool by_server, std::int32_t at_request) {
     const std::size_t kept = std::min(delivered, outgoing_.size());
     for (; applied > 0 && !requests_.empty() && !std::holds_alternative<goodbye>(requests_.front()); --applied) apply();
     outgoing_.erase(outgoing_.begin() + static_cast<std::ptrdiff_t>(kept), outgoing_.end());
@@ -218,7 +219,7 @@ void sim_link::drop(std::size_t applied, std::size_t delivered, bool by_server) 
         session_ == server_session_ ||
         std::any_of(outgoing_.begin(), outgoing_.end(), [](const arrival& a) { return std::holds_alternative<up>(a); });
     if (!known && !read_only_) ensemble_.end_session(server_session_);
-    outgoing_.emplace_back(lost{by_server});
+    outgoing_.emplace_back(lost{by_server, at_request});
 }
 
 void sim_link::send(arrival a) {
@@ -241,11 +242,18 @@ void sim_link::serve(packet p) {
         counts().listings += listings_in(a->what);
         if (const auto* auth = std::get_if<add_auth_request>(&a->what); auth && !auth->known && !authenticate(*auth))
             return;
-        reply r = serve(a->what);
-        counts().bytes_out += bytes_of(r, a->what);
-        send(answered{a->id, std::move(r), known_});
-        const bool is_unknown = is_own(a->what) && !ensemble_.know_multi_read;
-        if (is_unknown && ensemble_.hang_up_at_unknown) drop(0, outgoing_.size(), true);
+        reply r;
+        const bool is_known = knows(*a);
+        if (is_known)
+            r = serve(a->what);
+        else
+            r.code = zk_errc::unimplemented;
+        const bool answers = is_known || ensemble_.are_zookeepers;
+        counts().bytes_out += answers ? bytes_of(r, a->what) : 0;
+        if (answers) send(answered{a->id, std::move(r), known_});
+        const std::int32_t number = known_requests::number_of(a->what);
+        if (!is_known && (ensemble_.hang_up_at_unknown || !answers))
+            drop(0, outgoing_.size(), true, answers ? 0 : number);
         return;
     }
     ensemble_.end_session(server_session_);
@@ -300,12 +308,18 @@ bool sim_link::is_added(watch_kind kind, const std::string& path, node_event e) 
     return false;
 }
 
+bool sim_link::knows(const asked& a) const {
+    if (is_own(a.what)) return ensemble_.know_multi_read;
+    const bool is_removal = known_requests::number_of(a.what) == known_requests::opcode::remove_watches;
+    const bool is_create = known_requests::number_of(a.what) == known_requests::opcode::create_with_stat;
+    return (!is_removal || ensemble_.know_watch_removal) &&
+           (!is_create || ensemble_.know_create2 || a.without_stat);
+}
+
 reply sim_link::read_own(const request& r) {
     reply result;
     const std::string path = path_in(r);
-    if (!ensemble_.know_multi_read) {
-        result.code = zk_errc::unimplemented;
-    } else if (const auto* m = std::get_if<multi_read_request>(&r)) {
+    if (const auto* m = std::get_if<multi_read_request>(&r)) {
         for (const read_op& op : m->reads) {
             const request step = std::visit([](const auto& one) { return request(one); }, op);
             reply one;
