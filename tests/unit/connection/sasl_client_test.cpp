@@ -223,6 +223,7 @@ TEST_CASE("sasl: when all servers have refused, the client has failed for good, 
         const std::string later = co_await message_of(zk.get("/a"));
         CHECK(later == text);
         CHECK(zk.state() == session_state::auth_failed);
+        CHECK(has(co_await message_of(zk.connected()), "SASL: the server refuses this client"));
         co_await pause_for(100ms);
         CHECK(one.wire.handshakes.size() == 1);
         CHECK(two.wire.handshakes.size() == 1);

@@ -36,7 +36,8 @@ void request_table::report(const entry& e, const reply& r, time_point now) noexc
 void request_table::finish(entry&& e, reply&& r, time_point now) {
     if (e.what) report(e, r, now);
     if (e.connection && r.sent) return finish_if_connected(std::move(e), std::move(r));
-    if (r.code == zk_errc::auth_failed && e.what && !std::holds_alternative<add_auth_request>(*e.what)) {
+    const bool is_credential = e.what && std::holds_alternative<add_auth_request>(*e.what);
+    if (r.code == zk_errc::auth_failed && !is_credential) {
         r.data = link_.why_login_refused();
         // A server that refuses a credential does not say which one.
         if (const std::string schemes = auth_.schemes(); r.data.empty() && !schemes.empty())
