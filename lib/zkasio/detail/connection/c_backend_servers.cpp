@@ -84,7 +84,7 @@ void c_backend::open(const open_params& p) {
     secured_ = p.secured;
     read_only_ = p.read_only;
     chroot_ = p.chroot;
-    known_ = p.known;
+    if (p.known) known_ = p.known;
     const std::string hosts = join(servers_) + p.chroot;
 
     clientid_t id{};

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <variant>
 
 namespace zkasio::detail {
 namespace {
@@ -40,22 +39,6 @@ std::string_view name_of(std::int32_t number) noexcept {
 }
 
 }  // namespace
-
-std::int32_t known_requests::number_of(const request& r) noexcept {
-    if (const auto* const c = std::get_if<create_request>(&r))
-        return c->mode == create_mode::container ? opcode::create_container
-               : has_ttl(c->mode)                ? opcode::create_ttl
-                                                 : opcode::create_with_stat;
-    if (std::holds_alternative<remove_watch_request>(r)) return opcode::remove_watches;
-    return std::visit(
-        []<class Row>(const Row&) -> std::int32_t {
-            if constexpr (requires { Row::opcode; })
-                return Row::opcode;
-            else
-                return opcode::none;
-        },
-        r);
-}
 
 bool known_requests::has_refused(const std::string& server, std::int32_t number, time_point now) const {
     const auto at = refused_.find({server, number});
