@@ -159,7 +159,8 @@ public:
     asio::awaitable<void> idle() const;
 
     /// Ends the session. Operations that are under way may finish, for up to client_options::close_timeout; everything
-    /// else fails with errc::client_closed. Never blocks a thread.
+    /// else fails with errc::client_closed. Never blocks a thread. Without a connection at this moment it waits for
+    /// none: the session, and its locks, are left to expire, unless idle() was awaited before.
     /// *Completes when* all of this is over.
     /// *Cancellation* ends the wait only.
     asio::awaitable<close_result> close() const;
