@@ -9,6 +9,8 @@
 #include <sstream>
 #include <stdexcept>
 
+namespace partitioner_tests {
+
 using namespace zkasio;
 using namespace zkasio::test;
 
@@ -429,3 +431,5 @@ TEST_CASE("partitioner: the nodes of members and of locks have the ACL that was 
     };
     with_client(body);
 }
+
+}  // namespace partitioner_tests

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+namespace c_backend_watches_tests {
+
 using namespace zkasio;
 using namespace zkasio::detail;
 using namespace zkasio::test;
@@ -253,3 +255,5 @@ TEST_CASE("c_backend: the events that make up for the time without a connection 
     drive(*rig.c.b, [&] { return rig.c.seen.events.size() == 2; });
     CHECK(rig.c.seen.events == news{{node_event::removed, "/a"}, {node_event::children_changed, "/b"}});
 }
+
+}  // namespace c_backend_watches_tests
