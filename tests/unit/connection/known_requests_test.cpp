@@ -20,13 +20,13 @@ const known_requests::time_point begin{1000h};
 const std::string one = "10.0.0.1:2181", two = "10.0.0.2:2181";
 
 // Of two servers that are not ZooKeeper's.
-known_requests trying_all() {
-    known_requests k;
-    k.try_all(true);
-    k.greeted(one, false);
-    k.greeted(two, false);
-    return k;
-}
+struct trying_all : known_requests {
+    trying_all() {
+        try_all(true);
+        known_requests::greeted(one, false);
+        known_requests::greeted(two, false);
+    }
+};
 
 }  // namespace
 
@@ -78,7 +78,7 @@ TEST_CASE("known_requests: K3: servers that are not ZooKeeper's are sent none of
 }
 
 TEST_CASE("known_requests: K4: two connections that end with it say that no such server knows it, for an hour") {
-    known_requests k = trying_all();
+    trying_all k;
     CHECK(k.take_news().empty());
     k.hung_up(one, {opcode::create_with_stat, add_watch}, begin);
     CHECK_FALSE(k.lacks(one, opcode::create_with_stat, begin));
@@ -92,7 +92,7 @@ TEST_CASE("known_requests: K4: two connections that end with it say that no such
 }
 
 TEST_CASE("known_requests: K4: a doubt ages") {
-    known_requests k = trying_all();
+    trying_all k;
     for (int i = 0; i < 5; ++i) k.hung_up(one, {add_watch}, begin + i * 10min);
     CHECK_FALSE(k.lacks(one, add_watch, begin + 40min));
     k.hung_up(one, {add_watch}, begin + 41min);
@@ -100,18 +100,18 @@ TEST_CASE("known_requests: K4: a doubt ages") {
 }
 
 TEST_CASE("known_requests: K4: an answer of such a server says that connections have ended by chance") {
-    known_requests k = trying_all();
+    trying_all k;
     k.answered(two, add_watch, true, begin);
     for (int i = 0; i < 5; ++i) k.hung_up(one, {add_watch}, begin);
     CHECK_FALSE(k.lacks(one, add_watch, begin));
-    known_requests late = trying_all();
+    trying_all late;
     for (int i = 0; i < 2; ++i) late.hung_up(one, {add_watch}, begin);
     late.answered(two, add_watch, true, begin);
     CHECK_FALSE(late.lacks(one, add_watch, begin));
 }
 
 TEST_CASE("known_requests: K4: the end of a connection to a server of ZooKeeper says nothing") {
-    known_requests k = trying_all();
+    trying_all k;
     k.greeted(one, true);
     for (int i = 0; i < 5; ++i) k.hung_up(one, {add_watch}, begin);
     CHECK_FALSE(k.lacks(one, add_watch, begin));
