@@ -3,7 +3,7 @@
 # database and log, and the process is the KDC.
 #
 #   kerberos_realm.sh DIR PORT
-#   kerberos_realm.sh --missing    # prints the name of a program that it needs and does not find; nothing: all are there
+#   kerberos_realm.sh --missing    # prints the name of a program that it does not find; nothing: all are there
 #
 # Its users: alice, whose password is "wonder". Its service: zookeeper/localhost, whose key is in DIR/keytab. Programs
 # use the realm with KRB5_CONFIG=DIR/krb5.conf in their environment, and KRB5CCNAME=FILE:DIR/tickets keeps its tickets

@@ -17,8 +17,10 @@ namespace zkasio::test {
 /// At most one node, "/node" or what a sequential create has named it.
 class kept_node : public rig {
 public:
-    explicit kept_node(bool ephemeral = true)
-        : rig(quick().retry(retry_policy::forever(std::chrono::milliseconds(1), std::chrono::milliseconds(1)))) {
+    static retry_policy short_pauses() {
+        return retry_policy::forever(std::chrono::milliseconds(1), std::chrono::milliseconds(1));
+    }
+    explicit kept_node(bool ephemeral = true, retry_policy pace = short_pauses()) : rig(quick().retry(pace)) {
         server.nodes_are_ours = ephemeral;  // owner 0: the session that asks, or nobody
         server.answer = [this](const detail::request& q) { return answer(q); };
     }

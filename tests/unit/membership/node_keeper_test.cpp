@@ -82,7 +82,8 @@ TEST_CASE("node keeper: a parent that is missing for a while is waited for, also
 }
 
 TEST_CASE("node keeper: of many sessions that were given up the last ones are known") {
-    kept_node r;
+    // Without the pauses between short sessions, see session_pace.
+    kept_node r(true, access::make<retry_policy>(0ms));
     auto body = [&](client zk) -> asio::awaitable<void> {
         const persistent_node node(zk, "/node", "ours");
         co_await node.created();
