@@ -31,6 +31,7 @@ class side {
 public:
     explicit side(bool one_watch_at_a_path) {
         open_params p;
+        p.known = std::make_shared<known_requests>();
         p.session_timeout = std::chrono::seconds(10);
         if (surroundings::current().has_real_time()) {
             const std::string first = first_server();
