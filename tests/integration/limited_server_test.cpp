@@ -67,8 +67,8 @@ counts cost_of(const std::string& kind, int n, client_options how = options()) {
 TEST_CASE("limited servers: how often they hang up does not depend on the number of coroutines", "[real-server]") {
     for (const int n : {1, 50}) {
         const counts old = cost_of("zookeeper-3.4", n), newer = cost_of("zookeeper-3.5", n);
-        CHECK(old.hang_ups <= 2);  // at what was sent first: a create, or the watch of the cache
-        CHECK(old.connections <= 3);
+        CHECK(old.hang_ups <= 3);  // at the watch of the cache, and a create: ahead of its turn, and then alone
+        CHECK(old.connections <= 4);
         CHECK(newer.hang_ups <= 2);
         CHECK(newer.connections <= 3);
     }

@@ -123,7 +123,7 @@ asio::awaitable<void> wire_server::talk(std::shared_ptr<connection> c) {
                       static_cast<std::int32_t>(number_at(frame, 4, 4)), frame.substr(8)};
             const outcome o = answer_to(r);
             const std::string reply = reply_frame(r.xid, o.failure, o.body);
-            if (!o.is_silent) co_await asio::async_write(s, asio::buffer(reply), asio::use_awaitable);
+            if (!o.is_silent && !is_frozen) co_await asio::async_write(s, asio::buffer(reply), asio::use_awaitable);
             goes_on = !o.hangs_up;
         }
         s.close();

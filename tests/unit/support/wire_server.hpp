@@ -62,6 +62,7 @@ public:
     /// Nothing: it hangs up.
     std::function<std::optional<session>(const handshake&)> greet = [](const handshake&) { return session(); };
     std::function<outcome(const request&)> answer = [](const request&) { return outcome{-101}; };
+    bool is_frozen = false;  ///< no answer to anything, to no ping either
     std::int32_t auth_failure = 0;
     std::string mode = "Mode: standalone\n";  ///< the answer to "srvr"
 
