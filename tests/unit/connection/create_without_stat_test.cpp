@@ -156,7 +156,7 @@ TEST_CASE("create without a stat: what was asked for behind it is answered behin
     run(body);
 }
 
-TEST_CASE("create without a stat: a node that has gone by then has none; if it was ephemeral, the outcome is unknown") {
+TEST_CASE("create without a stat: a node that has gone by then has none, and an ephemeral one is of unknown outcome") {
     auto body = [](client zk, plain_server& server) -> asio::awaitable<void> {
         server.seen.reset();
         const created gone = co_await zk.create("/a");
