@@ -47,7 +47,10 @@ struct rig {
         jute_writer w;
         node_stat seen;
         seen.czxid = 7;
-        if (freezes_at == r.type) server.is_frozen = true;
+        if (freezes_at == r.type) {
+            server.is_frozen = true;
+            return {0, {}, false, true};
+        }
         switch (r.type) {
             case plain_create:
             case opcode::sync: return {0, w.text(path_in(r)).bytes()};
@@ -188,10 +191,9 @@ TEST_CASE("other servers: with all requests tried, what was hung up at twice is 
     r.run(r.options().try_all_requests(), [&](client zk) -> asio::awaitable<void> {
         co_await zk.create("/a");
         CHECK(r.server.count(opcode::create) == 1);
-        for (int i = 0; i < 4; ++i) {
-            co_await zk.connected();
+        for (int i = 0; i < 2; ++i) {
             const std::error_code code = co_await code_of(zk.who_am_i());
-            CHECK(code == (i < 2 ? make_error_code(errc::session_expired) : make_error_code(zk_errc::unimplemented)));
+            CHECK(code == zk_errc::unimplemented);
         }
         CHECK(r.server.count(opcode::who_am_i) == 2);
         const std::string refused =
