@@ -56,7 +56,8 @@ struct open_params {
     /// Connects to servers without a quorum, which only read, and to no others. The session is none of the ensemble's:
     /// no server with a quorum knows of it.
     bool read_only = false;
-    /// What the client knows of the servers, and what the backend adds to it: see backend::submit(). Null: nothing yet.
+    /// What the client knows of the servers, and what the backend adds to it: see backend::submit(). Null: nothing yet
+    /// (servers in memory want one).
     std::shared_ptr<known_requests> known;
 };
 
