@@ -34,7 +34,7 @@ client_options patient(std::chrono::milliseconds session_timeout) {
         .log(nullptr);
 }
 
-std::uint64_t number_in(const char* variable, std::uint64_t otherwise) {
+std::uint64_t seeds_in(const char* variable, std::uint64_t otherwise) {
     const char* text = std::getenv(variable);
     return text && *text ? std::strtoull(text, nullptr, 10) : otherwise;
 }
@@ -292,19 +292,19 @@ void run_seed(const std::string& name, std::uint64_t seed, const std::function<v
 }
 
 void run_few_seeds(const std::string& name, std::uint64_t seeds, const std::function<void(simulation&)>& scenario) {
-    const std::uint64_t only = number_in("ZKASIO_SIM_SEED", 0);
-    const std::uint64_t first = only != 0 ? only : number_in("ZKASIO_SIM_FIRST_SEED", 1);
+    const std::uint64_t only = seeds_in("ZKASIO_SIM_SEED", 0);
+    const std::uint64_t first = only != 0 ? only : seeds_in("ZKASIO_SIM_FIRST_SEED", 1);
     const std::uint64_t count = only != 0 ? 1 : seeds;
     for (std::uint64_t seed = first; seed - first < count; ++seed) run_seed(name, seed, scenario);
     CHECK(count > 0);
 }
 
 void run_seeds(const std::string& name, std::uint64_t seeds, const std::function<void(simulation&)>& scenario) {
-    const std::uint64_t count = number_in("ZKASIO_SIM_SEEDS", seeds);
+    const std::uint64_t count = seeds_in("ZKASIO_SIM_SEEDS", seeds);
     const auto began = std::chrono::steady_clock::now();
     run_few_seeds(name, count, scenario);
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
-    if (count != seeds && number_in("ZKASIO_SIM_SEED", 0) == 0)
+    if (count != seeds && seeds_in("ZKASIO_SIM_SEED", 0) == 0)
         WARN(name << ": " << count << " seeds, " << static_cast<double>(count) / took.count() << " a second");
 }
 
