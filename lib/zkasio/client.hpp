@@ -159,9 +159,9 @@ public:
     asio::awaitable<void> idle() const;
 
     /// Ends the session. Operations that are under way may finish, for up to client_options::close_timeout; everything
-    /// else fails with errc::client_closed. Never blocks a thread. Without a connection at this moment it waits for
-    /// none: the session, and its locks, are left to expire, unless idle() was awaited before.
-    /// *Completes when* all of this is over.
+    /// else fails with errc::client_closed. A session that has lost its connection waits as long for the next one, and
+    /// is left to expire if there is none: its locks stay taken until then. Never blocks a thread.
+    /// *Completes when* all of this is over, after twice that time at most.
     /// *Cancellation* ends the wait only.
     asio::awaitable<close_result> close() const;
 

@@ -112,8 +112,8 @@ public:
     /// How long an operation waits for a connection before it fails with errc::not_connected (15 s). A wait for
     /// something else (a lock, a leader, a value) goes on through an outage as long as the session lives.
     client_options& connection_timeout(any_duration d) { connection_timeout_ = d; return *this; }
-    /// How long `close()` waits for outstanding answers, and then for the server's goodbye (1 s each). It waits for no
-    /// connection.
+    /// How long `close()` waits for outstanding answers or a lost connection, and then for the server's goodbye (1 s
+    /// each).
     client_options& close_timeout(any_duration d) { close_timeout_ = d; return *this; }
     /// How many bytes a session's ephemeral nodes may have together, their paths and 4 each (1 MiB: some 10 000 nodes).
     /// Servers remove all in one transaction, and do not start again with one above twice their jute.maxbuffer (1 MiB).

@@ -31,7 +31,7 @@ struct boot_clock {
 };
 
 /// A duration in any unit, as an argument: `10s`, `std::chrono::milliseconds::max()`. A duration that is too long for
-/// nanoseconds becomes the longest one, boot_clock::duration::max(). Where milliseconds are needed, a part of one is
+/// nanoseconds becomes the longest one, boot_clock::duration::max(); one that is not a number counts as negative. Where milliseconds are needed, a part of one is
 /// taken for a whole one.
 class any_duration {
 public:
@@ -52,7 +52,7 @@ private:
         constexpr std::chrono::duration<double> longest = nanoseconds::max();
         const std::chrono::duration<double> seconds = d;
         if (seconds >= longest) return nanoseconds::max();
-        if (seconds <= -longest) return nanoseconds::min();
+        if (!(seconds > -longest)) return nanoseconds::min();  // also what is not a number
         return std::chrono::duration_cast<nanoseconds>(d);
     }
 

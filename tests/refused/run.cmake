@@ -44,7 +44,8 @@ endfunction()
 
 execute_process(COMMAND ${compile} ${here}/no_body.cpp RESULT_VARIABLE failed ERROR_VARIABLE said)
 compare_errors(no_body.cpp
-    "a body takes what it is called with, see the condition, and returns an asio::awaitable" "${said}")
+    "a body takes what it is called with, see the condition, and returns an asio::awaitable, whose executor is asio::any_io_executor"
+    "${said}")
 foreach(called_with "lock_guard ?&" "leadership ?&" "session ?&")
     if(NOT said MATCHES "a_body_is_called_with<(const )?zkasio::${called_with}>")
         message(FATAL_ERROR "no_body.cpp: the errors do not name what a body gets: ${called_with}\n${said}")
@@ -60,6 +61,11 @@ foreach(words IN ITEMS ${no_executor} ${no_default})
         message(FATAL_ERROR "async_refused.cpp: no error says: ${words}\n${said}")
     endif()
 endforeach()
+
+execute_process(COMMAND ${compile} ${here}/executor_refused.cpp RESULT_VARIABLE failed ERROR_VARIABLE said)
+compare_errors(executor_refused.cpp
+    "an operation is an asio::awaitable whose executor is asio::any_io_executor: a coroutine of another type awaits"
+    "${said}")
 
 get_filename_component(name ${CXX} NAME)
 if(name MATCHES clang)

@@ -3,6 +3,7 @@
 #include <zkasio/asio_version.hpp>
 #include <zkasio/coroutines/coroutine_safety.hpp>
 
+#include <asio/any_io_executor.hpp>
 #include <asio/awaitable.hpp>
 
 #include <functional>
@@ -13,7 +14,7 @@
 /// How a function that runs a `body` keeps it: with_lock(), lock_guard::run(), session_hold::run(),
 /// client::with_session(), one_shot_event::run_until(), run_with_deadline().
 ///
-/// A body is a callable that returns an asio::awaitable.
+/// A body is a callable that returns an asio::awaitable, whose executor is asio::any_io_executor.
 ///   - A body with a name is not copied: the function refers to the body, which must live until the function completes.
 ///   - Any other body, and zkasio::moved(name), is moved into the function's coroutine, and lives as long as that
 ///     coroutine. Such a body may be move-only.
@@ -70,6 +71,14 @@ template <class T>
 using unless_stopped =
     std::conditional_t<std::is_void_v<T>, bool, std::optional<std::conditional_t<std::is_void_v<T>, bool, T>>>;
 
+/// Where Asio's or the compiler's own words would be that nothing matches.
+template <class Executor, class... Arguments>  // so that each call is told of
+constexpr void refuse_other_executor() {
+    static_assert(std::is_same_v<Executor, asio::any_io_executor>,
+                  "an operation is an asio::awaitable whose executor is asio::any_io_executor: a coroutine of another "
+                  "type awaits the whole by zkasio::async(timeout(...), token)");
+}
+
 template <class Body>
 bool is_empty_body(const Body& body) {
     if constexpr (is_std_function<std::remove_cvref_t<Body>> || std::is_pointer_v<Body>)
@@ -111,7 +120,8 @@ auto run_kept(Body&& body, asio::awaitable<Ended> (*run)(std::function<asio::awa
     using kept = std::conditional_t<std::is_lvalue_reference_v<Body>, Body, plain>;
     using nothing = asio::awaitable<std::conditional_t<std::is_void_v<Ended>, value, unless_stopped<value>>>;
     static_assert(a_body_is_called_with<Args...>::template and_returns_an_awaitable<Body>,
-                  "a body takes what it is called with, see the condition, and returns an asio::awaitable");
+                  "a body takes what it is called with, see the condition, and returns an asio::awaitable, whose "
+                  "executor is asio::any_io_executor");
     if constexpr (std::is_same_v<value, no_body>)
         return nothing();
     else if constexpr (is_moved_callable<std::remove_cvref_t<Body>>)

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <zkasio/asio_version.hpp>
+#include <zkasio/coroutines/kept_body.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/export.hpp>
 
+#include <asio/any_io_executor.hpp>
 #include <asio/awaitable.hpp>
 
 #include <exception>
@@ -152,6 +154,13 @@ asio::awaitable<result<T>> as_result(asio::awaitable<T> operation) {
         failed = detail::current_failure();
     }
     co_return result<T>(std::move(*failed));
+}
+
+template <class T, class Executor>
+    requires(!std::is_same_v<Executor, asio::any_io_executor>)
+asio::awaitable<T, Executor> as_result(asio::awaitable<T, Executor> operation) {
+    detail::refuse_other_executor<Executor, T>();
+    return operation;
 }
 
 }  // namespace zkasio

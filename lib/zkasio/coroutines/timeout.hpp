@@ -6,6 +6,7 @@
 #include <zkasio/error.hpp>
 #include <zkasio/export.hpp>
 
+#include <asio/any_io_executor.hpp>
 #include <asio/awaitable.hpp>
 
 #include <chrono>
@@ -70,6 +71,13 @@ asio::awaitable<T> timeout(any_duration limit, asio::awaitable<T> operation) {
 template <class T>
 asio::awaitable<T> timeout(boot_clock::time_point limit, asio::awaitable<T> operation) {
     return detail::end_within(limit, std::move(operation));
+}
+
+template <class Limit, class T, class Executor>
+    requires(!std::is_same_v<Executor, asio::any_io_executor>)
+asio::awaitable<T, Executor> timeout(Limit, asio::awaitable<T, Executor> operation) {
+    detail::refuse_other_executor<Executor, Limit, T>();
+    return operation;
 }
 
 /// Runs `body()`, a coroutine, on a strand over the caller's executor, and cancels the body (terminally) at `deadline`.

@@ -38,8 +38,28 @@ TEST_CASE("core: closing without any session", "[core][close]") {
     r.run(body);
 }
 
-TEST_CASE("core: closing while the connection is lost", "[core][close]") {
+TEST_CASE("core: closing while the connection is lost: it comes back, and the session is ended", "[core][close]") {
     rig r(rig::quick().close_timeout(10s));
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const session s = co_await zk.current_session();
+        r.server.reachable = false;
+        r.server.drop();
+        co_await r.server.until([&] { return zk.state() == session_state::suspended; });
+        std::vector<close_result> results;
+        const running closing(r.loop.executor(), close(zk, results));
+        co_await next_turns(r.server);
+        CHECK(s.over());  // already
+        CHECK(results.empty());
+        r.server.reachable = true;
+        co_await closing.end();
+        CHECK(results[0] == close_result::confirmed);
+        CHECK(std::count(r.server.log.begin(), r.server.log.end(), "goodbye") == 1);
+    };
+    r.run(body);
+}
+
+TEST_CASE("core: closing while the connection is lost, and no server can be reached", "[core][close]") {
+    rig r;
     auto body = [&](client zk) -> asio::awaitable<void> {
         co_await zk.connected();
         r.server.reachable = false;
@@ -48,7 +68,25 @@ TEST_CASE("core: closing while the connection is lost", "[core][close]") {
         const auto began = boot_clock::now();
         const close_result how = co_await zk.close();
         CHECK(how == close_result::session_left_to_expire);
-        CHECK(boot_clock::now() - began < 5s);  // there is nothing to wait for
+        CHECK(boot_clock::now() - began >= 200ms);  // close_timeout
+    };
+    r.run(body);
+}
+
+TEST_CASE("core: the session is over when the connection comes back to be closed", "[core][close]") {
+    rig r(rig::quick().close_timeout(10s));
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await zk.connected();
+        r.server.reachable = false;
+        r.server.drop();
+        co_await r.server.until([&] { return zk.state() == session_state::suspended; });
+        std::vector<close_result> results;
+        const running closing(r.loop.executor(), close(zk, results));
+        co_await next_turns(r.server);
+        r.server.expire();
+        co_await closing.end();
+        CHECK(results[0] == close_result::confirmed);
+        CHECK(r.server.opened.size() == 1);  // no new session
     };
     r.run(body);
 }
@@ -179,11 +217,11 @@ TEST_CASE("core: the connection is lost while closing waits", "[core][close]") {
         co_await next_turns(r.server);
         r.server.drop();
         co_await closing.end();
-        CHECK(results[0] == close_result::session_left_to_expire);
+        CHECK(results[0] == close_result::confirmed);
         const std::error_code code = co_await code_of(removal.result());
         CHECK(code);
-        CHECK(r.server.requests.size() == 1);
-        CHECK(r.server.connections == 1);
+        CHECK(r.server.requests.size() == 1);  // it is not sent again
+        CHECK(r.server.connections == 2);
     };
     r.run(body);
 }
@@ -267,6 +305,19 @@ TEST_CASE("core: closing while a server has been asked for a session: it may hav
         co_await r.server.until([&] { return r.server.turns > 2; });
         const close_result how = co_await zk.close();
         CHECK(how == close_result::session_left_to_expire);
+    };
+    r.run(body);
+}
+
+TEST_CASE("core: closing while a server has been asked for a session, which it gives", "[core][close]") {
+    rig r(rig::quick().close_timeout(10s));
+    r.server.handshake = 20ms;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await r.server.until([&] { return r.server.turns > 0; });
+        CHECK(r.server.connections == 0);
+        const close_result how = co_await zk.close();
+        CHECK(how == close_result::confirmed);
+        CHECK(std::count(r.server.log.begin(), r.server.log.end(), "goodbye") == 1);
     };
     r.run(body);
 }

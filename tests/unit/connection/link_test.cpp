@@ -180,6 +180,37 @@ TEST_CASE("link: one warning for each round through the servers, with all reason
     CHECK(b.warnings() == 2);
 }
 
+TEST_CASE("link: the same failures are a warning every ten seconds, others at once", "[link]") {
+    parts_bench b(client_options("10.0.0.1,10.0.0.2"));
+    b.link.resolve();
+    const auto began = boot_clock::now();
+    const auto fail = [&, attempt = std::uint64_t{0}](boot_clock::duration at, std::string why) mutable {
+        b.backend.has_socket = true;
+        b.backend.next.connection = ++attempt;
+        b.backend.next.timeout = std::chrono::seconds(1);
+        b.link.pump(began + at);
+        b.backend.has_socket = false;
+        b.backend.failure = std::move(why);
+        b.link.pump(began + at);
+        b.loop.restart();
+        b.loop.run();
+        return b.warnings();
+    };
+    const auto round = [&](boot_clock::duration at, const std::string& why) {
+        fail(at, why + " one");
+        return fail(at + std::chrono::seconds(2), why + " two");
+    };
+    CHECK(round(std::chrono::seconds(0), "refused:") == 1);
+    CHECK(round(std::chrono::seconds(4), "refused:") == 1);
+    CHECK(round(std::chrono::seconds(8), "refused:") == 1);
+    CHECK(round(std::chrono::seconds(10), "refused:") == 2);  // ten seconds after the first
+    CHECK(round(std::chrono::seconds(14), "no route:") == 3);
+    CHECK(round(std::chrono::seconds(18), "no route:") == 3);
+    b.link.changed(link_state::connected);
+    b.link.changed(link_state::disconnected);
+    CHECK(round(std::chrono::seconds(22), "no route:") == 4);
+}
+
 TEST_CASE("link: nearer servers come first, also when only their ranks have changed", "[link]") {
     bool is_moved = false;
     const auto rank = [&](std::string_view name, std::string_view address) {

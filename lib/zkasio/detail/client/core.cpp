@@ -253,8 +253,6 @@ void core::later(std::function<void()> f) {
 void core::on_reply(op_id id, reply&& r) noexcept {
     tell_what_servers_lack();
     requests_.answered(id, std::move(r));
-    if (closing_ == closing::draining && close_is_drained())
-        asio::post(strand_, [self = shared_from_this()] { self->continue_close(); });
 }
 
 open_params core::to_open() const {
@@ -390,7 +388,7 @@ void core::on_timer() {
     if (left_behind() || closing_ == closing::done) return;  // the timer was about to run when it was cancelled
     begin_turn(now);
     timer_at_ = time_point::max();
-    if (closing_ != closing::no && now >= close_deadline_) return continue_close();
+    if (now >= close_due(now)) return continue_close();
     link_.on_time(now);
     requests_.on_time(now);
     if (closing_ != closing::goodbye) link_.read_what_has_come();
@@ -445,7 +443,11 @@ void core::drive() {
 core::time_point core::due(time_point now) {
     const time_point move = link_.nearer_is_up(now) ? move_by_ : time_point::max();
     return std::min(
-        {link_.due(), move, close_deadline_, requests_.due(now), holds_.due(now), sessions_.presumed_expiry()});
+        {link_.due(), move, close_due(now), requests_.due(now), holds_.due(now), sessions_.presumed_expiry()});
+}
+
+core::time_point core::close_due(time_point now) const noexcept {
+    return closing_ == closing::draining && !close_waits() ? now : close_deadline_;
 }
 
 // One timer for everything. The timer is set again only if something is due earlier than the timer would fire. If the

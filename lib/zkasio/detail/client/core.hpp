@@ -170,6 +170,7 @@ private:
     void on_timer();
     void rearm_timer(time_point now);
     time_point due(time_point now);
+    time_point close_due(time_point now) const noexcept;
 
     void begin_task(asio::awaitable<void> task, std::shared_ptr<background_work::piece> work);
     void warn_once(std::atomic<bool>& warned, const char* text);
@@ -178,6 +179,7 @@ private:
     void end_session();
     void fire_end(session_record& of, std::error_code why);
     void end_locals(session_record& of, std::error_code why);
+    bool close_waits() const noexcept;
     void continue_close();
     void finish_close(close_result how);
     bool close_is_drained() const noexcept { return requests_.under_way() <= holds_.own_reads(); }

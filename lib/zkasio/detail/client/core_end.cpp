@@ -110,13 +110,21 @@ std::optional<session_credentials> core::session_left() const {
     return left_;
 }
 
+// For answers and tasks, and for the connection by which the session can be ended: servers that are restarted one by
+// one cut it for a moment.
+bool core::close_waits() const noexcept {
+    if (!background_.empty()) return true;
+    if (link_.connected()) return !close_is_drained();
+    const bool none_to_end = sessions_.without_goodbye() == close_result::confirmed && !link_.has_former();
+    return link_.is_open() && !hands_over_ && !none_to_end;
+}
+
 void core::continue_close() {
     if (left_behind()) return;
     const time_point now = clock::now();
     if (closing_ == closing::goodbye && now < close_deadline_) return rearm_timer(now);
     if (closing_ == closing::draining) {
-        const bool wait = (!close_is_drained() && link_.connected()) || !background_.empty();
-        if (wait && now < close_deadline_) return rearm_timer(now);
+        if (close_waits() && now < close_deadline_) return rearm_timer(now);
         link_.read_if_late(now);
         if (!hands_over_ && link_.is_open() && link_.connected() && link_.backend().send_goodbye()) {
             closing_ = closing::goodbye;

@@ -23,6 +23,7 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr auto again_without_watch = 100ms;  // while the socket of a connection cannot be waited for
+constexpr auto warned_again_after = 10s;
 
 }  // namespace
 
@@ -223,6 +224,7 @@ void link::changed(link_state s) {
         connected_at_ = clock::now();
         failed_attempts_ = 0;
         failures_of_round_.clear();
+        warned_of_.clear();
         attempt_deadline_ = time_point::max();
         session_asked_for_ = false;
         last_failure_.clear();
@@ -368,7 +370,7 @@ void link::attempt_failed(time_point now, bool was_up) {
     if (unwatched_ != 0)
         last_failure_ = backend_->current_server() + ": cannot wait for the socket: " +
                         std::generic_category().message(std::exchange(unwatched_, 0));
-    if (!was_up) note_failure();
+    if (!was_up) note_failure(now);
     connect_not_before_ = now + pause_after_failure(now);
     // A whole round without success: the addresses of the names may have changed.
     const bool has_names = std::any_of(servers_.hosts.begin(), servers_.hosts.end(),
@@ -385,13 +387,17 @@ link::duration link::pause_after_failure(time_point now) noexcept {
 }
 
 // One warning for a round through the list, with all that was met: a server that is down while the others serve is
-// worth no more than a line of information.
-void link::note_failure() {
+// worth no more than a line of information, and neither are the same failures once more within a few seconds.
+void link::note_failure(time_point now) {
     if (failures_of_round_.find(last_failure_) == std::string::npos)
         failures_of_round_ += (failures_of_round_.empty() ? "" : "; ") + last_failure_;
     const bool round_over = failed_attempts_ % std::max<std::size_t>(endpoints_.size(), 1) == 0;
     const std::string why = round_over ? std::exchange(failures_of_round_, {}) : last_failure_;
-    log_.log(round_over ? log_level::warning : log_level::info, "cannot connect: " + why, {{"reason", why}});
+    const bool warns = round_over && (why != warned_of_ || now >= warned_at_ + warned_again_after);
+    log_.log(warns ? log_level::warning : log_level::info, "cannot connect: " + why, {{"reason", why}});
+    if (!warns) return;
+    warned_of_ = why;
+    warned_at_ = now;
 }
 
 link::time_point link::due() const noexcept {

@@ -157,7 +157,7 @@ private:
     void forget_nearer() noexcept;
     bool open(std::vector<server_address> servers);
     void attempt_failed(time_point now, bool was_up);
-    void note_failure();
+    void note_failure(time_point now);
     duration pause_after_failure(time_point now) noexcept;
     void connection_over();
     void read_answer_to_goodbye();
@@ -187,6 +187,8 @@ private:
     bool of_use_ = false;  // the connection; only if it is not, its end adds to the next pause
     std::size_t failed_attempts_ = 0;
     std::string failures_of_round_;  // reasons, each once
+    std::string warned_of_;          // since the last connection
+    time_point warned_at_{};
     std::string last_failure_, refused_login_;
     int unwatched_ = 0;  // the error number, when the socket cannot be waited for
     bool session_asked_for_ = false;
