@@ -36,6 +36,7 @@ TEST_CASE("any_duration: what fits into nanoseconds is kept, and what does not i
     CHECK(of(std::chrono::seconds::max()) == nanoseconds::max());
     CHECK(of(hours::max()) == nanoseconds::max());
     CHECK(of(std::chrono::duration<double>(1e300)) == nanoseconds::max());
+    CHECK(of(std::chrono::duration<double>(std::numeric_limits<double>::quiet_NaN())) == nanoseconds::min());
     CHECK(of(std::chrono::duration<double>(std::numeric_limits<double>::infinity())) == nanoseconds::max());
 }
 
