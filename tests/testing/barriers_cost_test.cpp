@@ -59,7 +59,7 @@ void end(fake_ensemble& e, const users& all) {
 }  // namespace
 
 TEST_CASE("cost of a double_barrier: members that enter and leave together", "[barrier][numbers]") {
-    for (const std::size_t n : client_counts) {
+    for (const std::size_t n : client_counts()) {
         fake_ensemble e;
         std::vector<client> all = connected_clients(e, n);
         e.create("/b");
@@ -87,7 +87,7 @@ TEST_CASE("cost of a double_barrier: members that enter and leave together", "[b
 }
 
 TEST_CASE("cost of a double_barrier: members that come late join the round", "[barrier][numbers]") {
-    for (const std::size_t n : client_counts) {
+    for (const std::size_t n : client_counts()) {
         fake_ensemble e;
         std::vector<client> all = connected_clients(e, n + 1);
         e.create("/b");
@@ -119,7 +119,7 @@ TEST_CASE("cost of a double_barrier: members that come late join the round", "[b
 }
 
 TEST_CASE("cost of a barrier and a latch: clients that wait", "[barrier][numbers]") {
-    for (const std::size_t n : client_counts) {
+    for (const std::size_t n : client_counts()) {
         fake_ensemble e;
         std::vector<client> all = connected_clients(e, n);
         e.create("/gate");

@@ -103,7 +103,7 @@ TEST_CASE("cost of a cache of n nodes in directories: requests are full", "[numb
 
 TEST_CASE("cost of n clients that follow the children of one node", "[numbers]") {
     constexpr std::size_t children = 10;
-    for (const std::size_t n : client_counts) {
+    for (const std::size_t n : client_counts()) {
         fake_ensemble e;
         create_children(e, children);
         const std::vector<client> all = connected_clients(e, n);
@@ -215,7 +215,7 @@ TEST_CASE("cost of n clients that follow one node: a read and a watch each, and 
             stream, running(zk.get_executor(), read(stream)));
     };
     for (const std::string how : {"node_cache", "config_value", "watch_value"})
-        for (const std::size_t n : client_counts) {
+        for (const std::size_t n : client_counts()) {
             fake_ensemble e;
             create_children(e, 1);
             std::vector<client> all = connected_clients(e, n);

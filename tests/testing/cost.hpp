@@ -9,9 +9,11 @@
 
 #include <asio/awaitable.hpp>
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <ostream>
@@ -38,8 +40,12 @@
 namespace zkasio::test {
 
 inline constexpr std::size_t user_counts[] = {10, 100, 1000};
-/// Of users with a client each: to connect 1000 clients to the fake takes seconds, and a minute where all contend.
-inline constexpr std::size_t client_counts[] = {10, 100, 200};
+/// Of users with a client each: to connect 1000 clients to the fake takes seconds, and a minute where all contend. With
+/// these (in an optimised build, some minutes): ZKASIO_COST_CLIENTS=1000 zkasio_testing_tests "[numbers]"
+inline std::array<std::size_t, 3> client_counts() {
+    const char* const most = std::getenv("ZKASIO_COST_CLIENTS");
+    return {10, 100, most ? std::stoul(most) : 200};
+}
 
 struct cost {
     std::uint64_t requests, writes, listings;

@@ -44,7 +44,7 @@ asio::awaitable<void> observe(std::shared_ptr<leader_observer> views, std::share
 }  // namespace
 
 TEST_CASE("cost of an election: a change of leader costs the same for 10 and 200 candidates", "[numbers]") {
-    for (const std::size_t n : client_counts) {
+    for (const std::size_t n : client_counts()) {
         fake_ensemble e;
         std::vector<client> all = connected_clients(e, n);
         e.create("/election");
@@ -86,7 +86,7 @@ TEST_CASE("cost of an election: a change of leader costs the same for 10 and 200
 
 TEST_CASE("cost of an election: each of n observers reads a new leader once, and nothing of other candidates",
           "[numbers]") {
-    for (const std::size_t n : client_counts) {
+    for (const std::size_t n : client_counts()) {
         fake_ensemble e;
         std::vector<client> all = connected_clients(e, n + 3);
         e.create("/election");

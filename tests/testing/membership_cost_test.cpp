@@ -48,7 +48,7 @@ asio::awaitable<void> observing(std::shared_ptr<group_observer> members) {
 }  // namespace
 
 TEST_CASE("cost of n persistent nodes: a create and a watch each, and nothing while they stand", "[numbers]") {
-    for (const std::size_t n : client_counts) {
+    for (const std::size_t n : client_counts()) {
         fake_ensemble e;
         e.create("/r");
         std::vector<client> all = connected_clients(e, n);

@@ -62,7 +62,7 @@ std::string text_of_number(const int& n) { return std::to_string(n); }
 }  // namespace
 
 TEST_CASE("cost of modify(): a read and a write each, of a node of one's own", "[numbers]") {
-    for (const std::size_t n : client_counts) {
+    for (const std::size_t n : client_counts()) {
         fake_ensemble e;
         std::vector<client> all = connected_clients(e, n);
         for (std::size_t i = 0; i < n; ++i) e.create("/n" + std::to_string(i), "0");
@@ -271,7 +271,7 @@ TEST_CASE("cost of an atomic_counter: of the coroutines of one client, two write
 }
 
 TEST_CASE("cost of transact(): two reads and a write each, of nodes of one's own", "[numbers]") {
-    for (const std::size_t n : client_counts) {
+    for (const std::size_t n : client_counts()) {
         fake_ensemble e;
         std::vector<client> all = connected_clients(e, n);
         for (std::size_t i = 0; i < n; ++i) {
@@ -295,7 +295,7 @@ TEST_CASE("cost of transact(): two reads and a write each, of nodes of one's own
 }
 
 TEST_CASE("cost of a config_value: a watch each, and a read for each change", "[numbers]") {
-    for (const std::size_t n : client_counts) {
+    for (const std::size_t n : client_counts()) {
         fake_ensemble e;
         std::vector<client> all = connected_clients(e, n);
         e.create("/limit", "1");
@@ -325,7 +325,7 @@ TEST_CASE("cost of a config_value: a watch each, and a read for each change", "[
 
 // What its name says: each release wakes all.
 TEST_CASE("cost of an unfair_mutex: each release costs a create and a read of each waiter", "[numbers]") {
-    for (const std::size_t n : client_counts) {
+    for (const std::size_t n : client_counts()) {
         fake_ensemble e;
         std::vector<client> all = connected_clients(e, n + 1);
         std::optional<lock_guard> held(e.run(unfair_mutex(all.back(), "/u").acquire()));
@@ -383,7 +383,7 @@ TEST_CASE("cost of an id_allocator: a write for each block, and three requests m
         CHECK(c.requests <= n / block + 6);
         close_all(e, all);
     }
-    for (const std::size_t n : client_counts) {
+    for (const std::size_t n : client_counts()) {
         fake_ensemble e;
         std::vector<client> all = connected_clients(e, n);
         std::vector<id_allocator> each;

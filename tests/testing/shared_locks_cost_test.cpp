@@ -49,7 +49,7 @@ TEST_CASE("cost of a shared_mutex: readers, writers, and both, of a process each
         mixed
     };
     for (const crowd who : {crowd::readers, crowd::writers, crowd::mixed})
-        for (const std::size_t n : client_counts) {
+        for (const std::size_t n : client_counts()) {
             fake_ensemble e;
             std::vector<client> all = connected_clients(e, n);
             e.create("/rw");
@@ -101,7 +101,7 @@ TEST_CASE("cost of a shared_mutex: many writers of two processes, a listing wher
 }
 
 TEST_CASE("cost of a shared_mutex: readers behind a writer wait for its node, and are let in together", "[numbers]") {
-    for (const std::size_t n : client_counts) {
+    for (const std::size_t n : client_counts()) {
         fake_ensemble e;
         std::vector<client> all = connected_clients(e, n + 1);
         e.create("/rw");
@@ -122,7 +122,7 @@ TEST_CASE("cost of a shared_mutex: readers behind a writer wait for its node, an
 }
 
 TEST_CASE("cost of a semaphore: n processes for three permits", "[numbers]") {
-    for (const std::size_t n : client_counts) {
+    for (const std::size_t n : client_counts()) {
         fake_ensemble e;
         std::vector<client> all = connected_clients(e, n);
         e.create("/s/locks");

@@ -72,7 +72,7 @@ void release_all(fake_ensemble& e, const std::vector<client>& clients, guards& a
 }  // namespace
 
 TEST_CASE("cost of slots: processes that start together, and need all numbers", "[slots][numbers]") {
-    for (const std::size_t n : client_counts) {
+    for (const std::size_t n : client_counts()) {
         fake_ensemble e;
         std::vector<client> all = connected_clients(e, n);
         e.create(path);
@@ -93,7 +93,7 @@ TEST_CASE("cost of slots: processes that start together, and need all numbers", 
 }
 
 TEST_CASE("cost of slots: processes that start together, with numbers that rest", "[slots][numbers]") {
-    for (const std::size_t n : client_counts) {
+    for (const std::size_t n : client_counts()) {
         fake_ensemble e;
         std::vector<client> all = connected_clients(e, n);
         e.create(path);
