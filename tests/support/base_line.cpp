@@ -42,13 +42,6 @@ std::size_t threads() {
     return static_cast<std::size_t>(std::distance(begin(tasks), end(tasks)));
 }
 
-std::vector<std::string> without(std::vector<std::string> now, const std::vector<std::string>& before) {
-    std::sort(now.begin(), now.end());
-    std::vector<std::string> more;
-    std::set_difference(now.begin(), now.end(), before.begin(), before.end(), std::back_inserter(more));
-    return more;
-}
-
 std::string joined(const std::vector<std::string>& lines) {
     std::string text;
     for (const std::string& line : lines) text += "\n    " + line;
@@ -58,23 +51,21 @@ std::string joined(const std::vector<std::string>& lines) {
 }  // namespace
 
 base_line::base_line(bool with_servers)
-    : descriptors_(open_descriptors()), threads_(threads()), with_servers_(with_servers) {
-    // Several tests of one process share servers in memory, and may leave a session there that lives until it expires.
-    if (with_servers && !surroundings::current().has_real_time()) kept_ = surroundings::current().kept_by_servers();
-    std::sort(kept_.begin(), kept_.end());
-}
+    : descriptors_(open_descriptors()), threads_(threads()), with_servers_(with_servers) {}
 
 std::string base_line::left_behind() const {
     const bool has_own_server = surroundings::current().has_own_server();  // with a thread, and pipes
     const auto give_up = std::chrono::steady_clock::now() + paced(10s);
     for (;;) {
         std::string left;
-        const std::vector<std::string> more = without(open_descriptors(), descriptors_);
+        std::vector<std::string> more, now = open_descriptors();
+        std::set_difference(now.begin(), now.end(), descriptors_.begin(), descriptors_.end(),
+                            std::back_inserter(more));
         if (!more.empty() && !has_own_server) left += "\n  descriptors:" + joined(more);
         if (const std::size_t n = threads(); n > threads_ && !has_own_server)
             left += "\n  threads: " + std::to_string(n - threads_);
         std::vector<std::string> kept;
-        if (with_servers_) kept = without(surroundings::current().kept_by_servers(), kept_);
+        if (with_servers_) kept = surroundings::current().kept_by_servers();
         if (!kept.empty()) left += "\n  kept by the servers:" + joined(kept);
         const bool may_change = surroundings::current().has_real_time() && std::chrono::steady_clock::now() < give_up;
         if (left.empty() || !may_change) return left;

@@ -7,7 +7,7 @@
 namespace zkasio::test {
 
 /// What a test began with: descriptors, of sessions among others, and threads of the process; in the directories of
-/// fresh_directory() no ephemeral node and no watch, but for what servers in memory had before.
+/// fresh_directory() no ephemeral node and no watch.
 class base_line {
 public:
     /// @param with_servers false: only what the process has. A session whose connection was cut before it could be
@@ -17,7 +17,7 @@ public:
     std::string left_behind() const;
 
 private:
-    std::vector<std::string> descriptors_, kept_;
+    std::vector<std::string> descriptors_;
     std::size_t threads_;
     bool with_servers_;
 };
