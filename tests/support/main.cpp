@@ -1,6 +1,7 @@
 #define CATCH_CONFIG_MAIN
 #include "support/base_line.hpp"
 #include "support/catch.hpp"
+#include "support/surroundings.hpp"
 
 #include <cstdio>
 #include <cstdlib>
@@ -23,6 +24,7 @@ struct listener final : listener_base {
     void testCaseStarting(const Catch::TestCaseInfo& test) override {
         name = test.name;
         before.reset();
+        zkasio::test::surroundings::current().begin_test();
         const bool may_leave = test.tagsAsString().find("[leaves]") != std::string::npos;
         const char* const what = std::getenv("ZKASIO_TEST_LEAVES_NOTHING");
         if (what && !may_leave) before.emplace(std::string(what) != "process");

@@ -56,6 +56,8 @@ public:
     virtual std::string servers() = 0;
     /// Whether this program has begun a server for its tests, since nobody gave it one. That server stays.
     virtual bool has_own_server() const { return false; }
+    /// Another test begins. What the test before has left may stay at real servers, which others use as well.
+    virtual void begin_test() {}
     virtual std::unique_ptr<event_loop> make_loop() = 0;
     virtual client make_client(asio::any_io_executor executor, client_options options) = 0;
     virtual std::unique_ptr<faulty_network> make_network(const std::string& server) = 0;

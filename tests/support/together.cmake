@@ -6,7 +6,7 @@ file(REMOVE_RECURSE "${parts_dir}")
 file(MAKE_DIRECTORY "${parts_dir}")
 execute_process(COMMAND "${program}" --list-test-names-only ${spec} OUTPUT_FILE "${parts_dir}/names")
 # As Catch2 reads them: a comma would end a name.
-execute_process(COMMAND sed -i "s/[],[\\]/\\&/g" "${parts_dir}/names" COMMAND_ERROR_IS_FATAL ANY)
+execute_process(COMMAND sed -i "s/[],[\\]/\\\\&/g" "${parts_dir}/names" COMMAND_ERROR_IS_FATAL ANY)
 execute_process(COMMAND wc -l INPUT_FILE "${parts_dir}/names" OUTPUT_VARIABLE count)
 if(count EQUAL 0)
     add_test("${prefix}nothing to run" false)

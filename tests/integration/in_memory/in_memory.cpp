@@ -44,8 +44,8 @@ std::string shown(const std::string& path) {
     return path.size() == view().size() ? "/" : path.substr(view().size());
 }
 
-// The ensemble of all event loops, one after another: its nodes stay, as those of a server do. A loop that did not run
-// dry takes the ensemble along.
+// The ensemble of all event loops of a test, one after another: its nodes stay, as those of a server do. A loop that did
+// not run dry takes the ensemble along.
 std::unique_ptr<fake_ensemble> kept;
 
 fake_ensemble& ensemble() {
@@ -165,6 +165,7 @@ public:
 
     bool has_real_time() const override { return false; }
     std::string servers() override { return "127.0.0.1:2181"; }
+    void begin_test() override { kept.reset(); }
     std::unique_ptr<event_loop> make_loop() override { return std::make_unique<loop_in_memory>(); }
 
     client make_client(asio::any_io_executor executor, client_options options) override {
