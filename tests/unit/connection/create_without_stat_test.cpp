@@ -84,6 +84,27 @@ void run(Body body) {
 
 }  // namespace
 
+TEST_CASE("create without a stat: of an ensemble of such servers, too, it costs one connection") {
+    test_loop loop(20s);
+    plain_server first(loop.executor()), second(loop.executor()), third(loop.executor());
+    const test_client zk(loop.executor(), client_options(first.wire.address() + "," + second.wire.address() + "," +
+                                                         third.wire.address()));
+    std::string path;
+    std::function<asio::awaitable<void>()> task = [&]() -> asio::awaitable<void> {
+        try {
+            const created made = co_await zk.create("/a", "data");
+            path = made.path;
+        } catch (const error& e) {
+            path = e.what();
+        }
+        co_await zk.close();
+        for (plain_server* one : {&first, &second, &third}) one->wire.close();
+    };
+    loop.run(task());
+    CHECK(path == "/a0000000001");
+    CHECK(first.wire.handshakes.size() + second.wire.handshakes.size() + third.wire.handshakes.size() == 2);
+}
+
 TEST_CASE("create without a stat: it costs one connection, once, and answers as the other one") {
     auto body = [](client zk, plain_server& server) -> asio::awaitable<void> {
         for (int i = 0; i < 3; ++i) {

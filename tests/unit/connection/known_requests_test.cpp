@@ -50,6 +50,16 @@ TEST_CASE("known_requests: K1: one that has refused is asked again after an hour
     CHECK_FALSE(k.lacks(one, add_watch, begin));
 }
 
+TEST_CASE("known_requests: K1: where one has refused a create with a stat, the others are sent none for an hour") {
+    known_requests k;
+    k.answered(one, opcode::create_with_stat, false, begin);
+    CHECK(k.lacks(two, opcode::create_with_stat, begin + 1h - 1s));
+    CHECK_FALSE(k.lacks(two, opcode::create_with_stat, begin + 1h));
+    CHECK_FALSE(k.lacks(two, opcode::create_container, begin));
+    k.answered(one, opcode::create_with_stat, true, begin);
+    CHECK_FALSE(k.lacks(two, opcode::create_with_stat, begin));
+}
+
 TEST_CASE("known_requests: K2: one that has refused the oldest of them knows none") {
     known_requests k;
     k.answered(one, opcode::create_with_stat, false, begin);

@@ -48,7 +48,10 @@ bool known_requests::has_refused(const std::string& server, std::int32_t number,
 bool known_requests::lacks(const std::string& server, std::int32_t number, time_point now) const {
     const bool is_other = !is_zookeeper(server);
     if (is_other && (!tries_all_ || has_refused(all_others, number, now))) return true;
-    return has_refused(server, number, now) || has_refused(server, opcode::create_with_stat, now);
+    if (has_refused(server, number, now) || has_refused(server, opcode::create_with_stat, now)) return true;
+    return number == opcode::create_with_stat && std::any_of(refused_.begin(), refused_.end(), [now](const auto& one) {
+               return one.first.second == opcode::create_with_stat && now < one.second;
+           });
 }
 
 void known_requests::greeted(const std::string& server, bool says_whether_read_only) {

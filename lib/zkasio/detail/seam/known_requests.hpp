@@ -18,7 +18,8 @@ namespace zkasio::detail {
 /// What is virtual is called by the servers in memory as well, which of a shared library see no function.
 ///
 /// - K1: a server that has said "unimplemented" to a request is not asked for it again for an hour: servers are
-///   upgraded, and addresses change hands.
+///   upgraded, and addresses change hands. The others are not asked for the create that answers with a stat either: a
+///   refusal may cost a connection, and would meet the same create at one server after another.
 /// - K2: the create that answers with a stat is the oldest of these requests: a server that has refused it knows none
 ///   of them.
 /// - K3: servers of ZooKeeper since 3.4 say in their answer to the handshake whether they are read-only, and answer
