@@ -1,9 +1,11 @@
+#include "support/fault_proxy.hpp"
 #include "support/test_client.hpp"
 
 #include <zkasio/locks/mutex.hpp>
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 using namespace zkasio;
 using namespace zkasio::test;
@@ -43,6 +45,27 @@ TEST_CASE("options that make no sense are refused at once", "[real-loop]") {
     CHECK(refused(client_options("host").connection_timeout(0s)).find("connection_timeout") != std::string::npos);
     CHECK(refused(client_options("host").resume({0, ""})).find("resume()") != std::string::npos);
     io.run();
+}
+
+// As a rolling restart of the servers, and of the clients, has it.
+TEST_CASE("a client that is closed right after its connection was cut ends its session, and its locks are free") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "closed_after_cut");
+        for (int turns = 0; turns < 10; ++turns) {
+            fault_proxy proxy(first_server());
+            const test_client stopping(co_await asio::this_coro::executor,
+                                       options(proxy.address()).close_timeout(10s));
+            const lock_guard held = co_await mutex(stopping, dir + "/lock").acquire();
+            proxy.cut_all(turns % 2 ? fault_proxy::end::rst : fault_proxy::end::fin);
+            for (int i = 0; i < turns; ++i) co_await asio::post(stopping.get_executor(), asio::use_awaitable);
+            const close_result how = co_await stopping.close();
+            CHECK(how == close_result::confirmed);
+            CHECK_FALSE(held.held());
+            const std::optional<lock_guard> next = co_await mutex(zk, dir + "/lock").try_acquire();
+            CHECK(next.has_value());
+        }
+    };
+    with_client(body);
 }
 
 TEST_CASE("events tell the life of a client") {
