@@ -2,6 +2,7 @@
 
 #include "support/opcode.hpp"
 #include "support/test_client.hpp"
+#include "unit/support/rig.hpp"
 #include "unit/support/wire_server.hpp"
 
 #include <map>
@@ -229,6 +230,53 @@ TEST_CASE("create without a stat: if the connection ends before the read, the ou
         CHECK(made.stat.czxid == 0x51);
     };
     run(body);
+}
+
+TEST_CASE("create without a stat: the node that the second one makes is counted in the budget") {
+    rig r(rig::quick().ephemeral_budget(10));
+    int creates = 0;
+    r.server.answer = [&](const detail::request& q) -> std::optional<detail::reply> {
+        if (std::holds_alternative<detail::create_request>(q) && ++creates == 1) return refusal(zk_errc::unimplemented);
+        return detail::reply{};
+    };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        create_options ephemeral;
+        ephemeral.mode(create_mode::ephemeral);
+        co_await zk.create("/a1", "", ephemeral);
+        const std::error_code full = co_await code_of(zk.create("/b1", "", ephemeral));
+        CHECK(full == errc::too_many_ephemerals);
+        CHECK(creates == 2);
+    };
+    r.run(body);
+}
+
+TEST_CASE("create without a stat: if no server can be reached to send it to, nothing was created") {
+    const bool is_closed = GENERATE(true, false);
+    rig r(rig::quick().connection_timeout(is_closed ? 20s : 100ms));
+    r.server.answer = [&](const detail::request&) -> std::optional<detail::reply> {
+        r.server.reachable = false;
+        r.server.drop();
+        return refusal(zk_errc::unimplemented);
+    };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        std::error_code code;
+        bool unknown = true;
+        auto create = [&]() -> asio::awaitable<void> {
+            try {
+                co_await zk.create("/a");
+            } catch (const error& e) {
+                code = e.code();
+                unknown = e.outcome_unknown();
+            }
+        };
+        const running creating(r.loop.executor(), create());
+        co_await r.server.until([&] { return zk.state() == session_state::suspended; });
+        if (is_closed) co_await zk.close();
+        co_await creating.end();
+        CHECK(code == (is_closed ? errc::client_closed : errc::not_connected));
+        CHECK_FALSE(unknown);
+    };
+    r.run(body);
 }
 
 }  // namespace create_without_stat_test

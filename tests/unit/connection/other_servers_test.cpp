@@ -137,6 +137,20 @@ TEST_CASE("other servers: an idle client sends sync(), which their leader hears 
     });
 }
 
+TEST_CASE("other servers: a client that only reads sends sync(), too") {
+    rig r;
+    r.timeout_ms = 400;
+    r.run([&](client zk) -> asio::awaitable<void> {
+        co_await zk.connected();
+        const auto reads_and_looks = [&]() -> asio::awaitable<bool> {
+            co_await zk.get("/a");
+            co_return r.server.count(opcode::sync) > 3;
+        };
+        co_await eventually(reads_and_looks);
+        CHECK(r.server.handshakes.size() == 1);
+    });
+}
+
 TEST_CASE("other servers: a session that is not given back may stand until its timeout, and close() says so") {
     const bool is_given_up = GENERATE(true, false);
     rig r;

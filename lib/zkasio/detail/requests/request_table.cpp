@@ -365,12 +365,14 @@ void request_table::disconnected(time_point now) {
 
 void request_table::begin_to_expire(time_point now) {
     expiring_.clear();
-    queue_.for_each_normal([&](op_id id) {
+    const auto add = [&](op_id id) {
         const auto it = entries_.find(id);
-        if (it == entries_.end() || !may_expire(it->second)) return;
+        if (it == entries_.end() || !is_unsent(it->second) || !may_expire(it->second)) return;
         it->second.queued = std::max(it->second.queued, now);
         expiring_.push_back(id);
-    });
+    };
+    queue_.for_each_again(add);
+    queue_.for_each_normal(add);
 }
 
 void request_table::on_time(time_point now) {

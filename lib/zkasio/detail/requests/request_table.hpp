@@ -216,6 +216,7 @@ private:
         bool alone = false;        // under way, and nothing else is sent until it is answered
         bool is_late = false;      // in queue_, and to wait for send_queue::pause_late()
         bool is_without_stat = false;  // of a create: sent again, since a server does not know the first kind
+        bool is_refused = false;       // by the latest answer for that reason: not applied, its room is still taken
     };
     /// A request at which a server has hung up, perhaps.
     struct fatal_request {
@@ -248,6 +249,10 @@ private:
     };
     static send_queue::lane lane_of(const entry& e) noexcept;
     static bool is_abandoned(const entry& e) noexcept { return std::holds_alternative<std::monostate>(e.to); }
+    /// Not by a server, for certain.
+    static bool is_unsent(const entry& e) noexcept {
+        return e.at == stage::queued || (e.at == stage::queued_again && e.is_refused);
+    }
     bool may_expire(const entry& e) const noexcept;
 
     void check() const noexcept;

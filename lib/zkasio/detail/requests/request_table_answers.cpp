@@ -60,7 +60,7 @@ void request_table::fail(op_id id, std::error_code code) {
     if (node.empty()) return;
     reply r;
     r.code = code;
-    r.sent = code && node.mapped().at != stage::queued;
+    r.sent = code && !is_unsent(node.mapped());
     if (code == errc::not_connected) r.data = link_.why_not_connected();  // the hint of the error
     const bool is_asked_less = link_.is_open() && !link_.backend().is_zookeeper() && !options_.tries_all_requests();
     if (code == zk_errc::unimplemented && is_asked_less)
@@ -96,9 +96,10 @@ void request_table::answered(op_id id, reply&& r) {
     telemetry_.counters.bytes_received.add(size_of(r));
     owner_.request_answered(*e.what, r, e.sent, now);
     const bool again = repeats(e, r);
-    leave_room(e, r, again);
+    e.is_refused = again && has_stand_in(e, r);
+    if (!e.is_refused) leave_room(e, r, again);
     if (again) {
-        e.is_without_stat = e.is_without_stat || r.code == zk_errc::unimplemented;
+        e.is_without_stat = e.is_without_stat || e.is_refused;
         return send_again(std::move(node));
     }
     conclude_auth(e, r);

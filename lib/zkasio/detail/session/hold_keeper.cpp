@@ -115,6 +115,11 @@ void hold_keeper::let_go(session_record& s) {
 
 // -------------------------------------------------------------------------------------------------------- lease
 
+void hold_keeper::connected(time_point now) {
+    synced_ = now;
+    watch_own_nodes(now);
+}
+
 void hold_keeper::disconnected(session_record& s) {
     for (const auto& [number, h] : s.holds) set_watched(*h, false);
     if (options_.suspension() == suspension_policy::lose) end_all(s, loss_reason::suspended);
@@ -244,11 +249,14 @@ void hold_keeper::heartbeat_answered(session_record& s, const checked_nodes& che
 // How far a write extends the lease depends on the answers before it. So while no other request is sent, this read is.
 // Its answer counts even if it says that there is no such node (below a chroot), or no permission. The library's own
 // pings, whose times are unknown, are then not needed. Of a follower of ClickHouse Keeper the leader hears by no read:
-// there a sync() takes its place, or the session of an idle client would end.
+// there a sync() takes its place, or the session of a client that is idle, or only reads, would end.
 void hold_keeper::read_when_idle(time_point now) {
     if (now < own_read_due()) return;
     request question = exists_request{"/"};
-    if (!link_.backend().is_zookeeper()) question = sync_request{"/"};
+    if (!link_.backend().is_zookeeper()) {
+        question = sync_request{"/"};
+        synced_ = now;
+    }
     command c(std::move(question));
     c.pinned = owner_.current_session();
     requests_.submit(std::move(c), [under_way = own_read_](reply&&) {});
@@ -258,7 +266,9 @@ hold_keeper::time_point hold_keeper::own_read_due() const {
     const bool idle = link_.connected() && !owner_.is_closing() && requests_.waiting() == 0;
     if (!idle) return time_point::max();
     const session_record& s = *owner_.current_session();  // a heartbeat that was just submitted is a request, too
-    const time_point last = std::max(requests_.last_sent(), s.last_heartbeat);
+    const time_point heard = std::max(time_point(clock::duration(s.written.load())), synced_);
+    const time_point last =
+        std::max(link_.backend().is_zookeeper() ? requests_.last_sent() : heard, s.last_heartbeat);
     // A session that holds something, or has lately begun to: there may soon be another hold.
     const bool has_holds = !s.holds.empty() || last - 10 * s.lease.session_timeout() < s.last_hold_began;
     return last + (has_holds ? s.lease.read_interval() : s.lease.idle_interval());

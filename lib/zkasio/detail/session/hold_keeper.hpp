@@ -48,7 +48,7 @@ public:
     void check(const hold_ptr& h);
 
     // -------------------------------------------------------------------------------------------- what the link tells
-    void connected(time_point now) { watch_own_nodes(now); }
+    void connected(time_point now);
     void disconnected(session_record& s);
     /// The end of the lease has moved.
     void lease_changed(session_record& s);
@@ -86,6 +86,7 @@ private:
     const client_options& options_;
     const logger& log_;
     const std::shared_ptr<const void> own_read_ = std::make_shared<char>();  // each of these reads has a copy
+    time_point synced_{};  // or connected: when what the leader hears of was sent last
 };
 
 }  // namespace zkasio::detail
