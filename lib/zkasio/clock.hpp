@@ -31,8 +31,8 @@ struct boot_clock {
 };
 
 /// A duration in any unit, as an argument: `10s`, `std::chrono::milliseconds::max()`. A duration that is too long for
-/// nanoseconds becomes the longest one, boot_clock::duration::max(); one that is not a number counts as negative. Where milliseconds are needed, a part of one is
-/// taken for a whole one.
+/// nanoseconds becomes the longest one, boot_clock::duration::max(); one that is not a number counts as negative. Where
+/// milliseconds are needed, a part of one is taken for a whole one.
 class any_duration {
 public:
     template <class Rep, class Period>

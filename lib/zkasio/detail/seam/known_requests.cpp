@@ -49,9 +49,11 @@ bool known_requests::lacks(const std::string& server, std::int32_t number, time_
     const bool is_other = !is_zookeeper(server);
     if (is_other && (!tries_all_ || has_refused(all_others, number, now))) return true;
     if (has_refused(server, number, now) || has_refused(server, opcode::create_with_stat, now)) return true;
-    return number == opcode::create_with_stat && std::any_of(refused_.begin(), refused_.end(), [now](const auto& one) {
-               return one.first.second == opcode::create_with_stat && now < one.second;
-           });
+    const auto is_refused_create = [now](const auto& one) {
+        const auto& [by, what] = one.first;
+        return by != all_others && what == opcode::create_with_stat && now < one.second;
+    };
+    return number == opcode::create_with_stat && std::any_of(refused_.begin(), refused_.end(), is_refused_create);
 }
 
 void known_requests::greeted(const std::string& server, bool says_whether_read_only) {
