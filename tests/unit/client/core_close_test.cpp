@@ -89,7 +89,7 @@ TEST_CASE("core: the session is over when the connection comes back to be closed
         r.server.reachable = true;
         co_await closing.end();
         CHECK(results[0] == close_result::confirmed);
-        CHECK(r.server.opened.size() == 1);  // no new session
+        CHECK(r.server.opened.back().session_id != 0);  // no new session
     };
     r.run(body);
 }
@@ -110,17 +110,44 @@ TEST_CASE("core: a goodbye that cannot be sent, or is not answered", "[core][clo
     r.run(body);
 }
 
-TEST_CASE("core: a server that hangs up instead of answering the goodbye has not ended the session", "[core][close]") {
-    rig r(rig::quick().close_timeout(10s));
+TEST_CASE("core: a server that hangs up instead of answering the goodbye: another connection is to end the session",
+          "[core][close]") {
+    const std::string what = GENERATE("goodbye", "expired", "hangs up again", "unreachable");
+    CAPTURE(what);
+    rig r(rig::quick().close_timeout(what == "unreachable" ? 200ms : 10s));
     r.server.says_goodbye = false;
     auto body = [&](client zk) -> asio::awaitable<void> {
-        co_await zk.connected();
+        const session s = co_await zk.current_session();
         std::vector<close_result> results;
         const running closing(r.loop.executor(), close(zk, results));
         co_await r.server.until([&] { return r.server.log.back() == "goodbye"; });
+        r.server.says_goodbye = what == "goodbye";
+        r.server.reachable = what != "unreachable";
         r.server.drop();
+        if (what == "expired") r.server.expire();
+        if (what == "hangs up again") {
+            co_await r.server.until([&] { return std::count(r.server.log.begin(), r.server.log.end(), "goodbye") == 2; });
+            r.server.drop();
+        }
         co_await closing.end();
-        CHECK(results[0] == close_result::session_left_to_expire);
+        const bool is_over = what == "goodbye" || what == "expired";
+        CHECK(results[0] == (is_over ? close_result::confirmed : close_result::session_left_to_expire));
+        CHECK(r.server.opened.size() == 2);
+        CHECK(r.server.opened[1].session_id == s.id());
+    };
+    r.run(body);
+}
+
+TEST_CASE("core: what a session has watched is not set again when another connection ends it", "[core][close]") {
+    rig r(rig::quick().close_timeout(10s));
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const auto seen = co_await zk.get_and_watch("/a");
+        r.server.drop();
+        co_await r.server.until([&] { return zk.state() == session_state::suspended; });
+        r.server.log.clear();
+        const close_result how = co_await zk.close();
+        CHECK(how == close_result::confirmed);
+        CHECK(r.server.log == texts{"close", "open", "goodbye", "close"});
     };
     r.run(body);
 }
@@ -275,7 +302,8 @@ TEST_CASE("core: cancelling close() ends the wait only", "[core][close]") {
         const std::error_code code = co_await one.code();
         CHECK(code == condition::cancelled);
         CHECK(results.empty());
-        r.server.drop();  // the server hangs up: that is the end of the session, too
+        r.server.says_goodbye = true;
+        r.server.drop();
     };
     r.run(body);
 }

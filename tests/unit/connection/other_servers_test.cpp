@@ -151,6 +151,21 @@ TEST_CASE("other servers: a client that only reads sends sync(), too") {
     });
 }
 
+TEST_CASE("other servers: close() waits for no connection where the session has ended with the last one") {
+    rig r;
+    r.run(r.options().close_timeout(20s), [&](client zk) -> asio::awaitable<void> {
+        co_await zk.connected();
+        r.is_down = true;
+        r.server.cut();
+        const auto is_cut = [&]() -> asio::awaitable<bool> { co_return zk.state() == session_state::suspended; };
+        co_await eventually(is_cut);
+        const auto began = boot_clock::now();
+        const close_result how = co_await zk.close();
+        CHECK(how == close_result::session_left_to_expire);
+        CHECK(boot_clock::now() - began < 10s);
+    });
+}
+
 TEST_CASE("other servers: a session that is not given back may stand until its timeout, and close() says so") {
     const bool is_given_up = GENERATE(true, false);
     rig r;

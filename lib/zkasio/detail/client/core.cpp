@@ -375,7 +375,10 @@ void core::on_ready(bool readable, bool writable) {
         switch (link_.backend().answer_to_goodbye()) {
             case goodbye_result::none_yet: return drive();
             case goodbye_result::session_over: return finish_close(close_result::confirmed);
-            case goodbye_result::connection_lost: return finish_close(sessions_.without_goodbye());
+            case goodbye_result::connection_lost:
+                // Others than ZooKeeper's servers hang up in place of an answer.
+                if (link_.backend().is_zookeeper()) return return_to_close();
+                return finish_close(sessions_.without_goodbye());
         }
     }
     link_.process(readable, writable);
@@ -447,7 +450,7 @@ core::time_point core::due(time_point now) {
 }
 
 core::time_point core::close_due(time_point now) const noexcept {
-    return closing_ == closing::draining && !close_waits() ? now : close_deadline_;
+    return close_goes_on() ? now : close_deadline_;
 }
 
 // One timer for everything. The timer is set again only if something is due earlier than the timer would fire. If the

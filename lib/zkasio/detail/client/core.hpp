@@ -128,7 +128,13 @@ public:
 private:
     using clock = boot_clock;
     using time_point = clock::time_point;
-    enum class closing { no, draining, goodbye, done };
+    enum class closing {
+        no,
+        draining,   ///< waits for answers and tasks
+        goodbye,    ///< the end of the session was asked for
+        returning,  ///< the connection was lost before that: another one is to end the session
+        done,
+    };
 
     // link::owner
     std::shared_ptr<void> keep_alive() override { return shared_from_this(); }
@@ -138,7 +144,7 @@ private:
     void drive() override;
     bool may_move(time_point now) const;
     void move_if_nearer(time_point now);
-    void former_session_over() noexcept override { sessions_.former_over(); }
+    void former_session_over() noexcept override;
     void on_reply(op_id id, reply&& r) noexcept override;
     void on_link(link_state s) noexcept override;
     void on_node_event(node_event e, std::string_view path) noexcept override { requests_.node_event(e, path); }
@@ -180,6 +186,9 @@ private:
     void fire_end(session_record& of, std::error_code why);
     void end_locals(session_record& of, std::error_code why);
     bool close_waits() const noexcept;
+    bool may_return() const noexcept;
+    bool close_goes_on() const noexcept;
+    void return_to_close();
     void continue_close();
     void finish_close(close_result how);
     bool close_is_drained() const noexcept { return requests_.under_way() <= holds_.own_reads(); }
@@ -210,7 +219,7 @@ private:
     bool warned_of_useless_connections_ = false, warned_of_same_request_ = false;
 
     closing closing_ = closing::no;
-    bool hands_over_ = false;
+    bool hands_over_ = false, own_session_ended_ = false;
     mutable std::mutex left_mutex_;
     std::optional<session_credentials> left_;  // guarded by left_mutex_
     std::atomic<close_result> close_result_{close_result::confirmed};

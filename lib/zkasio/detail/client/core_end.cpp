@@ -110,21 +110,48 @@ std::optional<session_credentials> core::session_left() const {
     return left_;
 }
 
-// For answers and tasks, and for the connection by which the session can be ended: servers that are restarted one by
-// one cut it for a moment.
+// For answers and tasks, or for a connection by which the session can be ended.
 bool core::close_waits() const noexcept {
     if (!background_.empty()) return true;
     if (link_.connected()) return !close_is_drained();
     const bool none_to_end = sessions_.without_goodbye() == close_result::confirmed && !link_.has_former();
-    return link_.is_open() && !hands_over_ && !none_to_end;
+    return link_.is_open() && link_.backend().is_zookeeper() && !hands_over_ && !none_to_end;
+}
+
+bool core::may_return() const noexcept {
+    const bool is_ours = link_.is_open() && !link_.is_of_former() && sessions_.current()->session_id != 0;
+    return is_ours && !link_.connected() && close_waits() && background_.empty();
+}
+
+bool core::close_goes_on() const noexcept {
+    if (closing_ == closing::returning) return !link_.has_former();
+    return closing_ == closing::draining && (!close_waits() || may_return());
+}
+
+// The connection is lost, as those to a server that restarts are. Another one ends the session; for all else it is
+// over, and the library has forgotten its watches.
+void core::return_to_close() {
+    closing_ = closing::returning;
+    link_.end_over_next_connection(sessions_.credentials());
+    drive();
+}
+
+void core::former_session_over() noexcept {
+    if (closing_ == closing::returning)
+        own_session_ended_ = true;
+    else
+        sessions_.former_over();
 }
 
 void core::continue_close() {
     if (left_behind()) return;
     const time_point now = clock::now();
-    if (closing_ == closing::goodbye && now < close_deadline_) return rearm_timer(now);
+    const bool in_time = now < close_deadline_;
+    if (in_time && (closing_ == closing::goodbye || (closing_ == closing::returning && link_.has_former())))
+        return rearm_timer(now);
     if (closing_ == closing::draining) {
-        if (close_waits() && now < close_deadline_) return rearm_timer(now);
+        if (in_time && may_return()) return return_to_close();
+        if (in_time && close_waits()) return rearm_timer(now);
         link_.read_if_late(now);
         if (!hands_over_ && link_.is_open() && link_.connected() && link_.backend().send_goodbye()) {
             closing_ = closing::goodbye;
@@ -133,11 +160,12 @@ void core::continue_close() {
             return drive();
         }
     }
-    if (closing_ == closing::draining || closing_ == closing::goodbye) finish_close(sessions_.without_goodbye());
+    if (closing_ != closing::no && closing_ != closing::done)
+        finish_close(own_session_ended_ ? close_result::confirmed : sessions_.without_goodbye());
 }
 
 void core::finish_close(close_result how) {
-    assert(closing_ == closing::draining || closing_ == closing::goodbye);
+    assert(closing_ != closing::no && closing_ != closing::done);
     closing_ = closing::done;
     close_deadline_ = time_point::max();
     waits_.no_more(errc::client_closed);

@@ -429,6 +429,12 @@ void link::retire() {
 
 void link::end_first(session_credentials former) { former_ = std::move(former); }
 
+void link::end_over_next_connection(session_credentials s) {
+    retire();
+    end_first(std::move(s));
+    if (!open(ranked_)) former_.reset();
+}
+
 bool link::takes_for_former(link_state s) noexcept {
     if (former_at_ == former_stage::none) return false;
     switch (s) {

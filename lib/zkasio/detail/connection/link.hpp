@@ -137,6 +137,9 @@ public:
     /// remove its ephemeral nodes at once and not only when the session times out. Until then the link is not
     /// connected.
     void end_first(session_credentials former);
+    /// The same for the session of the backend, which is closed, and of which nothing else is wanted any more. It is
+    /// over, or cannot be ended, when has_former() does not hold any more.
+    void end_over_next_connection(session_credentials s);
     /// Takes the state that the backend has reported, if the backend is the former session's. False: it is not.
     bool takes_for_former(link_state s) noexcept;
     bool has_former() const noexcept { return former_.has_value(); }
