@@ -253,11 +253,7 @@ TEST_CASE("create without a stat: the node that the second one makes is counted 
 TEST_CASE("create without a stat: if no server can be reached to send it to, nothing was created") {
     const bool is_closed = GENERATE(true, false);
     rig r(rig::quick().connection_timeout(is_closed ? 20s : 100ms));
-    r.server.answer = [&](const detail::request&) -> std::optional<detail::reply> {
-        r.server.reachable = false;
-        r.server.drop();
-        return refusal(zk_errc::unimplemented);
-    };
+    r.server.answer = [](const detail::request&) { return std::nullopt; };
     auto body = [&](client zk) -> asio::awaitable<void> {
         std::error_code code;
         bool unknown = true;
@@ -270,6 +266,10 @@ TEST_CASE("create without a stat: if no server can be reached to send it to, not
             }
         };
         const running creating(r.loop.executor(), create());
+        co_await r.server.until([&] { return r.server.requests.size() == 1; });
+        r.server.reply_to_all(zk_errc::unimplemented);
+        r.server.reachable = false;
+        r.server.drop();
         co_await r.server.until([&] { return zk.state() == session_state::suspended; });
         if (is_closed) co_await zk.close();
         co_await creating.end();

@@ -130,7 +130,7 @@ session_keeper::duration session_keeper::until_former_is_over(time_point now) co
 }
 
 session_keeper::time_point session_keeper::presumed_expiry() const noexcept {
-    if (link_.connected() || record_->session_id == 0) return time_point::max();
+    if (link_.connected() || link_.has_former() || record_->session_id == 0) return time_point::max();
     return disconnected_since_ + record_->lease.session_timeout() / 3 * 4;
 }
 
