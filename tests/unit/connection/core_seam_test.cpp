@@ -97,7 +97,7 @@ TEST_CASE("seam: the order of calls for one request", "[core][seam]") {
         .LR_SIDE_EFFECT(s.answer(_1))
         .RETURN(std::error_code());
     REQUIRE_CALL(s.mock, end_batch()).IN_SEQUENCE(order);  // but the submit may have lost the connection
-    REQUIRE_CALL(s.mock, send_goodbye()).IN_SEQUENCE(order).RETURN(false);
+    REQUIRE_CALL(s.mock, send_goodbye()).IN_SEQUENCE(order).RETURN(true);
 
     const auto core = s.make_core();
     auto body = [&]() -> asio::awaitable<void> {
@@ -159,7 +159,7 @@ TEST_CASE("seam: what has arrived is read also when a request comes before the t
         .LR_SIDE_EFFECT(s.answer(_1))
         .RETURN(std::error_code());
     ALLOW_CALL(s.mock, end_batch());
-    ALLOW_CALL(s.mock, send_goodbye()).RETURN(false);
+    ALLOW_CALL(s.mock, send_goodbye()).RETURN(true);
     const auto core = s.make_core();
     auto body = [&]() -> asio::awaitable<void> {
         const client zk = client_over(core);
@@ -206,7 +206,7 @@ TEST_CASE("seam: a batch is ended although a request in it was refused", "[core]
     REQUIRE_CALL(s.mock, begin_batch()).IN_SEQUENCE(order);
     REQUIRE_CALL(s.mock, submit(_, _)).TIMES(2).IN_SEQUENCE(order).RETURN(make_error_code(errc::session_expired));
     REQUIRE_CALL(s.mock, end_batch()).IN_SEQUENCE(order);
-    ALLOW_CALL(s.mock, send_goodbye()).RETURN(false);
+    ALLOW_CALL(s.mock, send_goodbye()).RETURN(true);
     const auto core = s.make_core();
     auto body = [&]() -> asio::awaitable<void> {
         const client zk = client_over(core);
@@ -229,7 +229,7 @@ TEST_CASE("seam: a watch is removed over the connection, or forgotten without on
     ALLOW_CALL(s.mock, open(_)).LR_SIDE_EFFECT(s.connect());
     ALLOW_CALL(s.mock, begin_batch());
     ALLOW_CALL(s.mock, end_batch());
-    ALLOW_CALL(s.mock, send_goodbye()).RETURN(false);
+    ALLOW_CALL(s.mock, send_goodbye()).RETURN(true);
     REQUIRE_CALL(s.mock, submit(_, _))
         .WITH(std::holds_alternative<children_request>(_2))
         .LR_SIDE_EFFECT(s.answer(_1))
@@ -253,6 +253,8 @@ TEST_CASE("seam: a watch is removed over the connection, or forgotten without on
             co_await until([&] { return is_connected || zk.state() == session_state::suspended; });
         }
         co_await until([&] { return core->watches() == 0; });
+        if (!is_connected) s.connect();
+        co_await until([&] { return zk.state() == session_state::connected; });
         co_await zk.close();
     };
     s.loop.run(body());
@@ -268,7 +270,7 @@ TEST_CASE("seam: a request that the backend never answers ends with the client, 
     ALLOW_CALL(s.mock, end_batch());
     bool submitted = false;
     REQUIRE_CALL(s.mock, submit(_, _)).LR_SIDE_EFFECT(submitted = true).RETURN(std::error_code());
-    REQUIRE_CALL(s.mock, send_goodbye()).RETURN(false);
+    REQUIRE_CALL(s.mock, send_goodbye()).RETURN(true);
     const auto core = s.make_core();
     std::optional<error> failed;
     auto write = [&](client zk) -> asio::awaitable<void> {

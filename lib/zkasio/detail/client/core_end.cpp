@@ -153,11 +153,15 @@ void core::continue_close() {
         if (in_time && may_return()) return return_to_close();
         if (in_time && close_waits()) return rearm_timer(now);
         link_.read_if_late(now);
-        if (!hands_over_ && link_.is_open() && link_.connected() && link_.backend().send_goodbye()) {
-            closing_ = closing::goodbye;
-            link_.await_goodbye();
+        if (!hands_over_ && link_.is_open() && link_.connected()) {
             close_deadline_ = now + options_.close_timeout();
-            return drive();
+            if (link_.backend().send_goodbye()) {
+                closing_ = closing::goodbye;
+                link_.await_goodbye();
+                return drive();
+            }
+            // It cannot be sent: the connection is dead, or its server does not read what was sent before.
+            if (link_.backend().is_zookeeper()) return return_to_close();
         }
     }
     if (closing_ != closing::no && closing_ != closing::done)

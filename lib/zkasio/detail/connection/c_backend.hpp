@@ -281,7 +281,7 @@ private:
     std::vector<std::string> round_;  // those that are to be tried after that: next_round(), if there are none
     std::vector<server_address> servers_;
     std::map<std::string, std::size_t> refused_names_;  // how often a tunnel to this endpoint, or a login, failed
-    std::set<std::string> refusing_;  // server_ that have refused the login since the last connection
+    std::map<std::string, int> refusing_;  // how often each server_ has refused the login since the last connection
     bool login_failed_ = false, login_refused_ = false;  // see backend
     bool secured_ = false;
     bool read_only_ = false;  // see open_params

@@ -195,7 +195,8 @@ bool c_backend::dig_tunnel() {
 }
 
 // One server may be set up differently from the others, or know a client under one of its names only. When each has
-// refused the client under each name, no other attempt will be of use.
+// refused the client under each name, no other attempt will be of use: twice, since a server of ZooKeeper that checks the
+// passwords of two users at the same moment may compare one with the other (its callback handler is shared).
 void c_backend::look_at_login() {
     if (!tunnel_ || !tunnel_->channel() || login_failed_) return;
     const secure_channel::failure_kind kind = tunnel_->channel()->kind_of_failure();
@@ -203,8 +204,12 @@ void c_backend::look_at_login() {
     login_failed_ = true;
     ++refused_names_[endpoint_];
     if (kind != secure_channel::failure_kind::refusal) return;
-    refusing_.insert(server_);
-    const auto refuses = [this](const server_address& s) { return refusing_.contains(to_string(s)); };
+    constexpr int enough = 2;
+    ++refusing_[server_];
+    const auto refuses = [this](const server_address& s) {
+        const auto it = refusing_.find(to_string(s));
+        return it != refusing_.end() && it->second >= enough;
+    };
     if (std::all_of(servers_.begin(), servers_.end(), refuses)) refused_ = login_refused_ = true;
 }
 
