@@ -22,7 +22,7 @@ class zookeeper_category_impl final : public std::error_category {
             case zk_errc::runtime_inconsistency: return "replies out of step with the requests";
             case zk_errc::data_inconsistency: return "inconsistent data";
             case zk_errc::connection_loss: return "connection lost";
-            case zk_errc::marshalling_error: return "request could not be encoded";
+            case zk_errc::marshalling_error: return "request could not be encoded, or its answer not decoded";
             case zk_errc::unimplemented:
                 return "not implemented by this server (ZooKeeper 3.5 or later is needed, and for nodes with a time to "
                        "live its setting zookeeper.extendedTypesEnabled)";

@@ -20,8 +20,10 @@
 #include <cerrno>
 #include <charconv>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <exception>
 #include <map>
 #include <optional>
 
@@ -71,9 +73,11 @@ bool is_in_library() noexcept {
     return false;
 }
 
+bool is_ours = false;  // what ends the process
+
 void on_death() noexcept {
     hand_over_coverage();
-    if (!is_in_library()) return;
+    if (is_ours || !is_in_library()) return;
     if (std::getenv("ZKASIO_FUZZ_TELLS")) std::fprintf(stderr, "the C library has ended the process\n");
     ::_exit(died_in_library);
 }
@@ -314,7 +318,14 @@ private:
     bool asked_ = false;
 };
 
+// An exception that nobody catches is ours, though the library is among the callers: it calls us back.
+[[noreturn]] void on_exception() noexcept {
+    is_ours = true;
+    std::abort();
+}
+
 [[noreturn]] void child(std::string_view script) {
+    std::set_terminate(on_exception);
     for (const int number : {SIGSEGV, SIGBUS, SIGABRT, SIGFPE}) ::signal(number, on_signal);
     ::__sanitizer_set_death_callback(on_death);
     ::signal(SIGALRM, SIG_DFL);

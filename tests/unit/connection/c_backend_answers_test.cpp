@@ -52,6 +52,23 @@ TEST_CASE("c_backend: children and ACLs that are null are empty") {
 }
 #endif
 
+// Of an answer that is cut short, the library leaves out what is missing, and says nothing.
+TEST_CASE("c_backend: children and ACLs with a string that is null, or missing, are a failure") {
+    connection c;
+    const auto code_of_answer = [&](const request& r, const jute_writer& answer) {
+        const auto asked = asked_by(c, 1, r);
+        c.server.answer(asked, answer.bytes());
+        return only_reply(c, 1).code;
+    };
+    const std::error_code broken = zk_errc::marshalling_error;
+    const request children = children_request{"/a"}, entries = get_acl_request{"/a"};
+    CHECK(code_of_answer(children, jute_writer().number(2).text("b").null().stat(some_stat())) == broken);
+    CHECK(code_of_answer(children, jute_writer().number(3).text("b")) == broken);
+    CHECK(code_of_answer(entries, jute_writer().number(1).number(31).text("world").null().stat(some_stat())) == broken);
+    CHECK(code_of_answer(entries, jute_writer().number(1).number(31).null().text("anyone").stat(some_stat())) == broken);
+    CHECK(code_of_answer(entries, jute_writer().number(2).number(31).text("world")) == broken);
+}
+
 TEST_CASE("c_backend: children and ACLs that are empty, and many") {
     connection c;
     const auto names_in = [&](const jute_writer& answer) {

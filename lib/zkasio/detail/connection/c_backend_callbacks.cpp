@@ -7,9 +7,22 @@
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 namespace zkasio::detail {
+
+namespace {
+
+template <class T>
+void take_decoded(std::optional<T> decoded, T& to, reply& r) {
+    if (decoded)
+        to = std::move(*decoded);
+    else
+        r.code = to_code(ZMARSHALLINGERROR);
+}
+
+}  // namespace
 
 template <class Decode>
 void c_backend::sink::complete(int rc, const void* data, Decode decode) noexcept {
@@ -45,7 +58,7 @@ void c_backend::sink::on_data(int rc, const char* value, int length, const ::Sta
 
 void c_backend::sink::on_strings(int rc, const String_vector* names, const ::Stat* s, const void* data) noexcept {
     complete(rc, data, [&](reply& r) {
-        if (rc == ZOK && names) r.children = to_names(*names);
+        if (rc == ZOK && names) take_decoded(to_names(*names), r.children, r);
         if (rc == ZOK && s) r.stat = to_stat(*s);
     });
 }
@@ -76,7 +89,7 @@ void c_backend::sink::on_created(int rc, const char* value, const void* data) no
 
 void c_backend::sink::on_acl(int rc, ACL_vector* v, ::Stat* s, const void* data) noexcept {
     complete(rc, data, [&](reply& r) {
-        if (rc == ZOK && v) r.acl = to_acl(*v);
+        if (rc == ZOK && v) take_decoded(to_acl(*v), r.acl, r);
         if (rc == ZOK && s) r.stat = to_stat(*s);
     });
 }

@@ -44,16 +44,24 @@ int to_flags(create_mode m) {
     return ZOO_PERSISTENT;
 }
 
-acl to_acl(const ACL_vector& v) {
+std::optional<acl> to_acl(const ACL_vector& v) {
     acl result;
-    for (int32_t i = 0; i < v.count; ++i)
-        result.emplace_back(static_cast<permission>(v.data[i].perms), acl_id(v.data[i].id.scheme, v.data[i].id.id));
+    for (int32_t i = 0; i < v.count; ++i) {
+        const ::Id* const who = v.data ? &v.data[i].id : nullptr;
+        if (!who || !who->scheme || !who->id) return std::nullopt;
+        result.emplace_back(static_cast<permission>(v.data[i].perms), acl_id(who->scheme, who->id));
+    }
     return result;
 }
 
 // A vector that is null on the wire has the count -1.
-std::vector<std::string> to_names(const String_vector& v) {
-    return {v.data, v.data + std::max(v.count, 0)};
+std::optional<std::vector<std::string>> to_names(const String_vector& v) {
+    std::vector<std::string> result;
+    for (int32_t i = 0; i < v.count; ++i) {
+        if (!v.data || !v.data[i]) return std::nullopt;
+        result.emplace_back(v.data[i]);
+    }
+    return result;
 }
 
 }  // namespace zkasio::detail

@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -63,8 +64,9 @@ std::error_code to_code(int rc);
 bool outcome_unknown(int rc);
 node_stat to_stat(const ::Stat& s);
 int to_flags(create_mode m);
-acl to_acl(const ACL_vector& v);
-std::vector<std::string> to_names(const String_vector& v);
+/// Nothing: a string is null, as in an answer that is shorter than it says. The library does not look at that.
+std::optional<acl> to_acl(const ACL_vector& v);
+std::optional<std::vector<std::string>> to_names(const String_vector& v);
 
 /// An ACL for the library, which only reads it, and only during the call.
 class c_acl {
