@@ -345,7 +345,8 @@ extern "C" int LLVMFuzzerInitialize(int* count, char*** arguments) {
     more.insert(more.end(), {no_limit, none_at_once, nullptr});
     *arguments = more.data();
     *count += 2;
-    require(::mmap(of_child, counters, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == of_child,
+    constexpr int both_ways = PROT_READ | PROT_WRITE;
+    require(::mmap(of_child, counters, both_ways, MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == of_child,
             "counters are shared");
     return 0;
 }
@@ -368,6 +369,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 
 // Read by the sanitizers before main(): crashes end in on_signal().
 extern "C" const char* __asan_default_options() {  // NOLINT
-    return "handle_segv=0:handle_sigbus=0:handle_abort=0:handle_sigfpe=0:allocator_may_return_null=1:max_allocation_size_mb=512:"
-           "detect_stack_use_after_return=0:detect_leaks=0";
+    return "handle_segv=0:handle_sigbus=0:handle_abort=0:handle_sigfpe=0:allocator_may_return_null=1:"
+           "max_allocation_size_mb=512:detect_stack_use_after_return=0:detect_leaks=0";
 }

@@ -449,7 +449,10 @@ TEST_CASE("core: how often a lease is renewed is an option, which is checked", "
         const session_hold hold = s.hold("/a");
         co_await r.server.until([&] { return r.server.count("multi") == 3; });
         const auto beats = heartbeats(r.server);
-        for (std::size_t i = 1; i < beats.size(); ++i) CHECK(beats[i].at - beats[i - 1].at >= s.renewal_interval());
+        // The client reckons from when it has looked at the clock, the server from when it was asked.
+        for (std::size_t i = 1; i < beats.size(); ++i) {
+            CHECK(beats[i].at - beats[i - 1].at >= s.renewal_interval() * 9 / 10);
+        }
         CHECK(hold.held());
     };
     r.run(body);

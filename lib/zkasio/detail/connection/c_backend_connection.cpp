@@ -195,8 +195,8 @@ bool c_backend::dig_tunnel() {
 }
 
 // One server may be set up differently from the others, or know a client under one of its names only. When each has
-// refused the client under each name, no other attempt will be of use: twice, since a server of ZooKeeper that checks the
-// passwords of two users at the same moment may compare one with the other (its callback handler is shared).
+// refused the client under each name, no other attempt will be of use: twice, since a server of ZooKeeper that checks
+// the passwords of two users at the same moment may compare one with the other (its callback handler is shared).
 void c_backend::look_at_login() {
     if (!tunnel_ || !tunnel_->channel() || login_failed_) return;
     const secure_channel::failure_kind kind = tunnel_->channel()->kind_of_failure();
