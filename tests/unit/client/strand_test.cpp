@@ -10,6 +10,7 @@
 #include <asio/executor_work_guard.hpp>
 #include <asio/io_context.hpp>
 #include <asio/post.hpp>
+#include <asio/prefer.hpp>
 #include <asio/query.hpp>
 #include <asio/require.hpp>
 #include <asio/steady_timer.hpp>
@@ -18,6 +19,7 @@
 #include <asio/use_awaitable.hpp>
 #include <asio/use_future.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -25,6 +27,7 @@
 #include <memory>
 #include <optional>
 #include <stdexcept>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -160,6 +163,87 @@ TEST_CASE("strand: an exception leaves run(), and the others have their turn") {
         io.run();
     }
     CHECK(seen == numbers{1, 2, 3, 4, 5, 6, 8, 9, 7, 8, 9});
+}
+
+asio::any_io_executor posting(const asio::any_io_executor& e) {
+    return asio::prefer(asio::require(e, asio::execution::blocking.never), asio::execution::outstanding_work.tracked);
+}
+
+TEST_CASE("strand: one function of a turn runs behind it, on the same thread, and not in the strand") {
+    asio::io_context io;
+    const strand_type on(asio::any_io_executor(io.get_executor()));
+    const bool is_dispatched = GENERATE(false, true);
+    numbers seen;
+    const auto give = [&](const asio::any_io_executor& e, int n) {
+        strand_type::post_or_run_behind(posting(e), [&seen, &on, n] {
+            CHECK_FALSE(on.running_in_this_thread());
+            seen.push_back(n);
+        });
+    };
+    const auto turn = [&] {
+        on.let_one_run_behind();
+        give(io.get_executor(), 2);
+        give(io.get_executor(), 4);
+        seen.push_back(1);
+    };
+    asio::post(io, [&] {
+        asio::post(io, [&] { seen.push_back(3); });
+        is_dispatched ? asio::dispatch(on, turn) : asio::post(on, turn);
+    });
+    io.run();
+    // A turn that was posted is itself behind the 3.
+    CHECK(seen == (is_dispatched ? numbers{1, 2, 3, 4} : numbers{3, 1, 2, 4}));
+}
+
+TEST_CASE("strand: nothing runs behind a turn that does not say so, and nothing of another executor") {
+    asio::io_context io, another;
+    asio::thread_pool pool(1);
+    const strand_type on(asio::any_io_executor(io.get_executor()));
+    const auto kind = GENERATE(0, 1, 2, 3);
+    const asio::any_io_executor to = kind == 0   ? asio::any_io_executor(io.get_executor())
+                                     : kind == 1 ? asio::any_io_executor(asio::make_strand(io))
+                                     : kind == 2 ? asio::any_io_executor(another.get_executor())
+                                                 : asio::any_io_executor(on);
+    numbers seen;
+    asio::post(on, [&] {
+        if (kind != 0) on.let_one_run_behind();
+        strand_type::post_or_run_behind(posting(to), [&] { seen.push_back(2); });
+        asio::dispatch(on, [] {});
+    });
+    asio::post(io, [&] { seen.push_back(1); });
+    io.run();
+    another.run();
+    CHECK(seen == numbers{1, 2});
+}
+
+TEST_CASE("strand: what runs behind a turn is not lost with an exception, and may throw one") {
+    asio::io_context io;
+    const strand_type on(asio::any_io_executor(io.get_executor()));
+    const bool is_dispatched = GENERATE(false, true);
+    numbers seen;
+    const auto failing = [&] {
+        on.let_one_run_behind();
+        strand_type::post_or_run_behind(posting(io.get_executor()), [&] {
+            seen.push_back(1);
+            throw std::runtime_error("behind the turn");
+        });
+        asio::post(on, [&] { seen.push_back(2); });
+        throw std::runtime_error("in the turn");
+    };
+    asio::post(io, [&] { is_dispatched ? asio::dispatch(on, failing) : asio::post(on, failing); });
+    std::vector<std::string> thrown;
+    for (int i = 0; i < 3; ++i) {
+        try {
+            io.restart();
+            io.run();
+        } catch (const std::runtime_error& e) {
+            thrown.emplace_back(e.what());
+        }
+    }
+    // An exception that leaves the turn leaves the function for later.
+    CHECK(seen == (is_dispatched ? numbers{1, 2} : numbers{2, 1}));
+    std::sort(thrown.begin(), thrown.end());
+    CHECK(thrown == std::vector<std::string>{"behind the turn", "in the turn"});
 }
 
 TEST_CASE("strand: with its context, what waits is destroyed and never runs") {

@@ -10,7 +10,7 @@
 
 namespace zkasio::detail {
 
-thread_local const strand_state::turn_here* strand_state::innermost = nullptr;
+thread_local strand_state::turn_here* strand_state::innermost = nullptr;
 
 // A list that ends its tasks, without running them, where it ends itself.
 class strand_state::tasks {
@@ -106,6 +106,13 @@ void strand_state::end() noexcept {
     lock.unlock();
 }
 
+void strand_state::run_in_loop(task* t) {
+    asio::post(*loop_, [one = std::make_shared<tasks>(t)] {
+        task* const now = one->take();
+        now->end(now, true);
+    });
+}
+
 void strand_state::rethrow_in_loop(std::exception_ptr e) {
     asio::post(*loop_, [e = std::move(e)] { std::rethrow_exception(e); });
 }
@@ -118,17 +125,37 @@ void strand_state::schedule() {
 // What comes before a turn has ended is for the next one, behind what else the context has to do. An exception of a
 // function leaves the context's run(), and the others have their turn as well.
 void strand_state::run() {
-    const turn_here here(*this);
-    std::unique_lock lock(mutex_);
-    tasks now(std::exchange(ready_, nullptr));
-    lock.unlock();
-    try {
-        while (task* const t = now.take()) t->end(t, true);
-    } catch (...) {
-        lock.lock();
-        ready_ = now.release();
-        throw;
+    task* behind = nullptr;
+    {
+        turn_here here(*this);
+        std::unique_lock lock(mutex_);
+        tasks now(std::exchange(ready_, nullptr));
+        lock.unlock();
+        try {
+            while (task* const t = now.take()) t->end(t, true);
+        } catch (...) {
+            lock.lock();
+            ready_ = now.release();
+            throw;
+        }
+        behind = here.take_behind();
     }
+    if (behind) behind->end(behind, true);
+}
+
+void strand_state::let_one_run_behind() const noexcept {
+    if (loop_ && innermost && &innermost->of_ == this) innermost->takes_one_ = true;
+}
+
+bool strand_state::may_run_behind(const asio::any_io_executor& e) noexcept {
+    using loop_type = asio::io_context::executor_type;
+    using posting_type = decltype(asio::prefer(
+        asio::require(std::declval<loop_type>(), asio::execution::blocking.never),
+        asio::execution::outstanding_work.tracked));
+    if (!innermost || !innermost->takes_one_ || innermost->behind_) return false;
+    const loop_type& loop = *innermost->of_.loop_;
+    return e.target_type() == typeid(posting_type) &&
+           &asio::query(e, asio::execution::context) == &asio::query(loop, asio::execution::context);
 }
 
 void strand_state::end_turn() {

@@ -37,12 +37,17 @@ public:
         ~turn_here() {
             innermost = outer_;
             of_.end_turn();
+            if (behind_) of_.run_in_loop(behind_);
         }
+        /// For whoever began the turn: what he runs behind it; null: nothing.
+        task* take_behind() noexcept { return std::exchange(behind_, nullptr); }
 
     private:
         friend class strand_state;
         strand_state& of_;
-        const turn_here* const outer_;  // a function of one strand may dispatch to another one
+        turn_here* const outer_;  // a function of one strand may dispatch to another one
+        bool takes_one_ = false;
+        task* behind_ = nullptr;
     };
 
     explicit strand_state(asio::any_io_executor inner);
@@ -56,6 +61,11 @@ public:
     void add(task* t);
     /// The exception leaves the run() of the context's.
     void rethrow_in_loop(std::exception_ptr e);
+    void run_in_loop(task* t);
+    void let_one_run_behind() const noexcept;
+    /// Whether a function that is posted to this executor may run behind this thread's turn instead: run_behind().
+    static bool may_run_behind(const asio::any_io_executor& e) noexcept;
+    static void run_behind(task* t) noexcept { innermost->behind_ = t; }
     /// Nothing runs any more: what waits is destroyed, and what comes.
     void end() noexcept;
 
@@ -66,7 +76,7 @@ public:
 private:
     class tasks;
     class turn;
-    static thread_local const turn_here* innermost;
+    static thread_local turn_here* innermost;
 
     void schedule();
     void run();
@@ -110,6 +120,16 @@ public:
     }
 
     bool running_in_this_thread() const noexcept { return state_->runs_in_this_thread(); }
+    /// In a turn that the loop itself has begun, where no coroutine is about to be suspended: the first function that
+    /// this turn gives to post_or_run_behind() for the executor of the strand's io_context runs on this thread when the
+    /// turn is over. As a post, it would cost the loop another look for events.
+    void let_one_run_behind() const noexcept { state_->let_one_run_behind(); }
+    /// `e` never runs functions at once, and has outstanding work.
+    template <class Function>
+    static void post_or_run_behind(const asio::any_io_executor& e, Function&& f) {
+        if (!strand_state::may_run_behind(e)) return e.execute(std::forward<Function>(f));
+        strand_state::run_behind(task_of<std::decay_t<Function>>::make(std::forward<Function>(f)));
+    }
     /// With the context, which is being destroyed. What waits is destroyed, and so is what comes later.
     void end() const noexcept { state_->end(); }
 
@@ -122,14 +142,19 @@ public:
         if (!is_in_turn && !(may_run_now_ && state_->begin_here()))
             return state_->add(task_of<function>::make(std::forward<Function>(f)));
         const auto kept = state_;  // the function may destroy this executor
-        function now(std::forward<Function>(f));
-        if (is_in_turn) return std::move(now)();
-        const strand_state::turn_here turn(*kept);
-        try {
-            std::move(now)();
-        } catch (...) {
-            kept->rethrow_in_loop(std::current_exception());  // not to the caller, who is no part of this turn
+        strand_state::task* behind = nullptr;
+        {
+            function now(std::forward<Function>(f));
+            if (is_in_turn) return std::move(now)();
+            strand_state::turn_here turn(*kept);
+            try {
+                std::move(now)();
+            } catch (...) {
+                kept->rethrow_in_loop(std::current_exception());  // not to the caller, who is no part of this turn
+            }
+            behind = turn.take_behind();
         }
+        if (behind) behind->end(behind, true);
     }
 
     asio::execution_context& query(asio::execution::context_t) const noexcept { return state_->context(); }

@@ -57,11 +57,12 @@ public:
         const auto executor = std::move(work_);
         if constexpr (std::is_void_v<decltype(take_(std::move(o)))>) {
             take_(std::move(o));
-            executor.execute([h = std::move(handler_)]() mutable { std::move(h)(); });
+            strand_type::post_or_run_behind(executor, [h = std::move(handler_)]() mutable { std::move(h)(); });
         } else {
-            executor.execute([h = std::move(handler_), result = take_(std::move(o))]() mutable {
-                std::move(h)(std::move(result));
-            });
+            strand_type::post_or_run_behind(executor,
+                                            [h = std::move(handler_), result = take_(std::move(o))]() mutable {
+                                                std::move(h)(std::move(result));
+                                            });
         }
     }
 

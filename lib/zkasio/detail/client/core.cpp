@@ -370,6 +370,7 @@ void core::on_ready(bool readable, bool writable) {
     if (left_behind()) return;
     link_.secure();
     if (left_behind() || !link_.is_open()) return;
+    strand_.let_one_run_behind();
     begin_turn(clock::now());
     if (closing_ == closing::goodbye) {
         switch (link_.backend().answer_to_goodbye()) {
