@@ -17,8 +17,10 @@ constexpr auto operation_names = names_of(std::make_index_sequence<std::variant_
 
 duration_histogram histogram::get() const noexcept {
     duration_histogram h;
-    for (std::size_t i = 0; i < h.counts.size(); ++i) h.counts[i] = counts_[i].get();
-    h.sum = std::chrono::nanoseconds(sum_.get());
+    const counters* const all = all_.load(std::memory_order_acquire);
+    if (!all) return h;
+    for (std::size_t i = 0; i < h.counts.size(); ++i) h.counts[i] = all->counts[i].get();
+    h.sum = std::chrono::nanoseconds(all->sum.get());
     return h;
 }
 

@@ -27,17 +27,27 @@ private:
     std::atomic<std::uint64_t> value_{0};
 };
 
+/// Takes memory from the first duration on: a client has some sixty of them, and most see none.
 class histogram {
 public:
+    histogram() = default;
+    histogram(const histogram&) = delete;
+    histogram& operator=(const histogram&) = delete;
+    ~histogram() { delete all_.load(std::memory_order_relaxed); }
     void add(std::chrono::nanoseconds d) noexcept {
-        counts_[duration_histogram::bucket_of(d)].add();
-        if (d.count() > 0) sum_.add(static_cast<std::uint64_t>(d.count()));
+        counters* all = all_.load(std::memory_order_relaxed);
+        if (!all) all_.store(all = new counters, std::memory_order_release);
+        all->counts[duration_histogram::bucket_of(d)].add();
+        if (d.count() > 0) all->sum.add(static_cast<std::uint64_t>(d.count()));
     }
     duration_histogram get() const noexcept;
 
 private:
-    std::array<counter, duration_histogram::size> counts_;
-    counter sum_;
+    struct counters {
+        std::array<counter, duration_histogram::size> counts;
+        counter sum;
+    };
+    std::atomic<counters*> all_{nullptr};
 };
 
 /// The numbers of client::stats(). Counted on the strand.
