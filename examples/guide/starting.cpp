@@ -5,7 +5,9 @@
 
 #include <asio/co_spawn.hpp>
 #include <asio/io_context.hpp>
+#include <asio/redirect_error.hpp>
 #include <asio/signal_set.hpp>
+#include <asio/steady_timer.hpp>
 #include <asio/this_coro.hpp>
 #include <asio/use_awaitable.hpp>
 
@@ -17,6 +19,8 @@
 #include <iostream>
 #include <optional>
 #include <string>
+#include <system_error>
+#include <utility>
 
 using namespace std::chrono_literals;
 
@@ -104,6 +108,75 @@ void stop(std::string servers) {
     int status = 0;
     ::waitpid(child, &status, 0);
     expect(status == 0, "a server that is told to stop ends");
+}
+
+// [drain]
+// Told to stop, it begins no job any more; a job that has begun is finished, for as long as its lock is held.
+class jobs {
+public:
+    jobs(zkasio::client zk, std::string path) : zk_(zk), lock_(zk, std::move(path)), all_ended_(zk.get_executor()) {}
+
+    asio::awaitable<void> work() {
+        while (!stops_) {
+            zkasio::lock_guard guard = co_await lock_.acquire();
+            if (stops_) co_return;  // the guard gives the lock to a process that goes on
+            ++under_way_;
+            for (int part = 0; part < 5 && guard.held(); ++part) co_await do_part();
+            if (--under_way_ == 0) all_ended_.cancel();
+            co_await guard.release();
+        }
+    }
+
+    asio::awaitable<void> drain(std::chrono::seconds patience) {
+        stops_ = true;  // say so to a load balancer as well
+        all_ended_.expires_after(patience);
+        std::error_code ended;
+        if (under_way_ > 0) co_await all_ended_.async_wait(asio::redirect_error(asio::use_awaitable, ended));
+        co_await zk_.close();  // ends those that still wait for the lock, and jobs that take too long
+    }
+    // [/drain]
+    int done = 0;
+
+private:
+    asio::awaitable<void> do_part() {
+        co_await zk_.exists("/");
+        ++done;
+        if (done == 1) std::raise(SIGTERM);
+    }
+
+    zkasio::client zk_;
+    zkasio::mutex lock_;
+    asio::steady_timer all_ended_;
+    bool stops_ = false;
+    int under_way_ = 0;
+};
+
+// [drain-main]
+asio::awaitable<void> drain_when_told(jobs& all) {
+    asio::signal_set signals(co_await asio::this_coro::executor, SIGINT, SIGTERM);
+    co_await signals.async_wait(asio::use_awaitable);
+    co_await all.drain(20s);  // less than the supervisor waits before it kills
+}
+// [/drain-main]
+
+void drain(std::string servers) {
+    asio::io_context io;
+    const zkasio::client zk(io.get_executor(), zkasio::client_options(servers).session_timeout(10s));
+    jobs all(zk, "/guide/jobs");
+    int closed = 0;
+    const auto ended = [&](std::exception_ptr failed) {
+        try {
+            rethrow(failed);
+        } catch (const zkasio::error& e) {
+            if (e.code() != zkasio::errc::client_closed) throw;
+            ++closed;
+        }
+    };
+    asio::co_spawn(io, drain_when_told(all), rethrow);
+    for (int i = 0; i < 3; ++i) asio::co_spawn(io, all.work(), ended);
+    io.run();
+    expect(all.done == 5, "the job that has begun is finished, and no other one is begun");
+    expect(closed <= 2, "who waited for the lock is told that the client is closed");
 }
 
 // ------------------------------------------------------------------------------------------ order of destruction
@@ -205,6 +278,7 @@ void guide_starting(std::string servers) {
     using namespace starting_page;
     expect(two_processes(servers) == 0, "both processes have their session");
     stop(servers);
+    drain(servers);
     start_and_stop(servers);
     the_service(servers).run();
     stop_loop_and_wait(servers);
