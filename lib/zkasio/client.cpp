@@ -274,7 +274,7 @@ asio::awaitable<session_credentials> read_credentials(core_ptr c) {
         const auto done = std::make_shared<one_shot_state>();
         co_await until_connected(c, "credentials", std::string());
         asio::dispatch(c->strand(), [c, found, done] {
-            *found = c->sessions().credentials();
+            *found = c->sessions().share_credentials();
             done->done = true;
         });
         const wait_end over = co_await wait_for(c, done);

@@ -114,7 +114,9 @@ public:
     client rooted(std::string_view path) const;
 
     /// The id and the password of the session, with which client_options::resume() takes the session over when this
-    /// process is gone. Not to be used by two clients at a time: see hand_over().
+    /// process is gone. Not to be used by two clients at a time: see hand_over(). From then on the session may be the
+    /// other client's whenever this one has no connection: close() then leaves it to expire, and so does a client that
+    /// goes on with a new session.
     /// *Fails with* errc::not_connected after client_options::connection_timeout; otherwise as connected().
     asio::awaitable<session_credentials> credentials() const;
 

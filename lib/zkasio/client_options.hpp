@@ -205,8 +205,8 @@ public:
         has_default_acl_ = true;
         return *this;
     }
-    /// Takes over this session instead of opening a new one. The client that had it has to be gone: without a server
-    /// for 4/3 of the session's timeout, a client ends the session that it had.
+    /// Takes over this session instead of opening a new one. The client that had it has to be gone: as long as it runs,
+    /// it connects again, and takes the session back.
     ///
     /// A persistent_node, a member of a group and an announcement of the same name find the ephemeral node that the
     /// former client has left. What it held is not taken over: locks, numbers of slots, items of a work_queue, and

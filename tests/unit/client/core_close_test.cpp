@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <string>
+#include <thread>
 #include <vector>
 
 using namespace zkasio;
@@ -69,6 +70,72 @@ TEST_CASE("core: closing while the connection is lost, and no server can be reac
         const close_result how = co_await zk.close();
         CHECK(how == close_result::session_left_to_expire);
         CHECK(boot_clock::now() - began >= 200ms);  // close_timeout
+    };
+    r.run(body);
+}
+
+// Whoever has the credentials may have the session by now, and hangs up at this client.
+TEST_CASE("core: a session whose credentials were given away is ended over its own connection alone", "[core][close]") {
+    const std::string how = GENERATE("connected", "suspended", "hung up at", "presumed expired");
+    CAPTURE(how);
+    rig r(rig::quick().close_timeout(10s));
+    r.server.session_timeout = 600ms;
+    r.server.says_goodbye = how == "connected";
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const session s = co_await zk.current_session();
+        const session_credentials ours = co_await zk.credentials();
+        CHECK(ours.id() == s.id());
+        if (how == "suspended" || how == "presumed expired") {
+            r.server.reachable = false;
+            r.server.drop();
+            co_await r.server.until([&] { return zk.state() == session_state::suspended; });
+        }
+        if (how == "presumed expired") {
+            co_await s.ended();
+            r.server.reachable = true;
+            r.server.says_goodbye = true;
+            co_await zk.connected();
+        }
+        std::vector<close_result> results;
+        const running closing(r.loop.executor(), close(zk, results));
+        r.server.reachable = true;
+        if (how == "hung up at") {
+            co_await r.server.until([&] { return r.server.log.back() == "goodbye"; });
+            r.server.drop();
+        }
+        co_await closing.end();
+        CHECK(results[0] == (how == "connected" ? close_result::confirmed : close_result::session_left_to_expire));
+        for (std::size_t i = 1; i < r.server.opened.size(); ++i) CHECK(r.server.opened[i].session_id != s.id());
+        CHECK(std::count(r.server.log.begin(), r.server.log.end(), "goodbye") == (how == "suspended" ? 0 : 1));
+    };
+    r.run(body);
+}
+
+TEST_CASE("core: closing after the loop was late, when what has come was not read yet", "[core][close]") {
+    const bool is_over = GENERATE(false, true);
+    rig r(rig::quick().close_timeout(10s));
+    r.server.tick = 20ms;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await zk.connected();
+        is_over ? r.server.expire() : r.server.drop();
+        std::this_thread::sleep_for(50ms);
+        const close_result how = co_await zk.close();
+        CHECK(how == close_result::confirmed);
+        CHECK(r.server.opened.size() == (is_over ? 1 : 2));
+    };
+    r.run(body);
+}
+
+TEST_CASE("core: closing waits for no longer than the session can last", "[core][close]") {
+    rig r(rig::quick().close_timeout(1h));
+    r.server.session_timeout = 600ms;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await zk.connected();
+        r.server.reachable = false;
+        r.server.drop();
+        co_await r.server.until([&] { return zk.state() == session_state::suspended; });
+        const close_result how = co_await zk.close();
+        CHECK(how == close_result::session_left_to_expire);
     };
     r.run(body);
 }

@@ -378,7 +378,7 @@ void core::on_ready(bool readable, bool writable) {
             case goodbye_result::session_over: return finish_close(close_result::confirmed);
             case goodbye_result::connection_lost:
                 // Others than ZooKeeper's servers hang up in place of an answer.
-                if (link_.backend().is_zookeeper()) return return_to_close();
+                if (link_.backend().is_zookeeper() && !sessions_.current()->is_shared) return return_to_close();
                 return finish_close(sessions_.without_goodbye());
         }
     }

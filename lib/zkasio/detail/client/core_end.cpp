@@ -6,6 +6,7 @@
 
 #include <asio/post.hpp>
 
+#include <algorithm>
 #include <cassert>
 #include <utility>
 #include <vector>
@@ -115,11 +116,13 @@ bool core::close_waits() const noexcept {
     if (!background_.empty()) return true;
     if (link_.connected()) return !close_is_drained();
     const bool none_to_end = sessions_.without_goodbye() == close_result::confirmed && !link_.has_former();
-    return link_.is_open() && link_.backend().is_zookeeper() && !hands_over_ && !none_to_end;
+    const bool is_left = hands_over_ || sessions_.current()->is_shared;
+    return link_.is_open() && link_.backend().is_zookeeper() && !is_left && !none_to_end;
 }
 
 bool core::may_return() const noexcept {
-    const bool is_ours = link_.is_open() && !link_.is_of_former() && sessions_.current()->session_id != 0;
+    const session_record& s = *sessions_.current();
+    const bool is_ours = link_.is_open() && !link_.is_of_former() && s.session_id != 0 && !s.is_shared;
     return is_ours && !link_.connected() && close_waits() && background_.empty();
 }
 
@@ -132,6 +135,7 @@ bool core::close_goes_on() const noexcept {
 // over, and the library has forgotten its watches.
 void core::return_to_close() {
     closing_ = closing::returning;
+    close_deadline_ = std::min(close_deadline_, sessions_.over_by(clock::now()));
     link_.end_over_next_connection(sessions_.credentials());
     drive();
 }
@@ -153,6 +157,8 @@ void core::continue_close() {
         if (in_time && may_return()) return return_to_close();
         if (in_time && close_waits()) return rearm_timer(now);
         link_.read_if_late(now);
+        if (sessions_.is_ending()) return drive();
+        if (in_time && may_return()) return return_to_close();
         if (!hands_over_ && link_.is_open() && link_.connected()) {
             close_deadline_ = now + options_.close_timeout();
             if (link_.backend().send_goodbye()) {
@@ -161,9 +167,13 @@ void core::continue_close() {
                 return drive();
             }
             // It cannot be sent: the connection is dead, or its server does not read what was sent before.
-            if (link_.backend().is_zookeeper()) return return_to_close();
+            if (link_.backend().is_zookeeper() && !sessions_.current()->is_shared) return return_to_close();
         }
     }
+    // The answer may have come, and wait behind the timer.
+    if (closing_ == closing::returning) link_.read_answer_to_goodbye();
+    if (closing_ == closing::goodbye && link_.backend().answer_to_goodbye() == goodbye_result::session_over)
+        own_session_ended_ = true;
     if (closing_ != closing::no && closing_ != closing::done)
         finish_close(own_session_ended_ ? close_result::confirmed : sessions_.without_goodbye());
 }

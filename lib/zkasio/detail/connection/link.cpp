@@ -375,7 +375,8 @@ void link::attempt_failed(time_point now, bool was_up) {
     // A whole round without success: the addresses of the names may have changed.
     const bool has_names = std::any_of(servers_.hosts.begin(), servers_.hosts.end(),
                                        [](const host_port& h) { return !is_numeric(h.host); });
-    if (pacing_.round_over() && has_names && resolve_at_ == time_point::max()) resolve_at_ = connect_not_before_;
+    if (pacing_.round_over() && has_names && resolve_at_ == time_point::max() && owner_.wants_connection())
+        resolve_at_ = connect_not_before_;
 }
 
 // A session that lives is not lost to the pauses behind logins that fail, once the reason is gone.

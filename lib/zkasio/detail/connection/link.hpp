@@ -143,6 +143,8 @@ public:
     /// Takes the state that the backend has reported, if the backend is the former session's. False: it is not.
     bool takes_for_former(link_state s) noexcept;
     bool has_former() const noexcept { return former_.has_value(); }
+    /// Of the former session's goodbye, if it was sent.
+    void read_answer_to_goodbye();
     bool is_of_former() const noexcept { return former_at_ != former_stage::none; }
 
 private:
@@ -163,7 +165,6 @@ private:
     void note_failure(time_point now);
     duration pause_after_failure(time_point now) noexcept;
     void connection_over();
-    void read_answer_to_goodbye();
     bool pump_former(time_point now);
     bool is_final() const noexcept { return state_ == link_state::expired || state_ == link_state::auth_failed; }
 

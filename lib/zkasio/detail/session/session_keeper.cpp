@@ -53,6 +53,12 @@ session_credentials session_keeper::credentials() const {
     return {link_.backend().session_id(), link_.backend().session_password()};
 }
 
+session_credentials session_keeper::share_credentials() {
+    session_credentials c = credentials();
+    if (c.id() != 0) record_->is_shared = true;
+    return c;
+}
+
 // -------------------------------------------------------------------------------------------- what the link tells
 
 void session_keeper::connected(time_point now) {
@@ -131,14 +137,18 @@ session_keeper::duration session_keeper::until_former_is_over(time_point now) co
 
 session_keeper::time_point session_keeper::presumed_expiry() const noexcept {
     if (link_.connected() || link_.has_former() || record_->session_id == 0) return time_point::max();
-    return disconnected_since_ + record_->lease.session_timeout() / 3 * 4;
+    return over_by(disconnected_since_);
+}
+
+session_keeper::time_point session_keeper::over_by(time_point now) const noexcept {
+    return (link_.connected() ? now : disconnected_since_) + record_->lease.session_timeout() / 3 * 4;
 }
 
 void session_keeper::presume_expired(time_point now) {
     if (ending_ || link_.state() != link_state::disconnected || now < presumed_expiry()) return;
-    only_former_ = given_up_ == duration::zero();
+    only_former_ = given_up_ == duration::zero() && !record_->is_shared;
     given_up_ = std::max(given_up_, record_->lease.session_timeout());
-    former_ = credentials();
+    if (!record_->is_shared) former_ = credentials();
     ending_ = {errc::session_expired, "presumed expired: no server within 4/3 of the session timeout"};
 }
 

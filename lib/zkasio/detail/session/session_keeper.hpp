@@ -39,6 +39,8 @@ public:
     /// The session with which the link opens its backend.
     open_params to_open(const auth_list& auth) const;
     session_credentials credentials() const;
+    /// For a user: from then on, the session is ended over no connection but the one that it has.
+    session_credentials share_credentials();
 
     // ---------------------------------------------------------------------------------------- what the link tells
     void connected(time_point now);
@@ -50,6 +52,8 @@ public:
     /// expired after 4/3 of its timeout.
     void presume_expired(time_point now);
     time_point presumed_expiry() const noexcept;
+    /// By then, servers must have ended a session that they have not heard of since now, or since its connection ended.
+    time_point over_by(time_point now) const noexcept;
     /// Of a resumed session: how long to wait, and then to ask again, until the client that had it can hold nothing any
     /// more. Servers refuse its writes since the handshake of this connection, so its lease has ended a session timeout
     /// later. (Without a connection, that client may have taken the session back.)
