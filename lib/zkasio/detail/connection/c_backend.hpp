@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -302,7 +303,7 @@ private:
     };
     std::string chroot_;
     std::int32_t own_number_ = 0;  // of our last request
-    std::deque<own_request> own_;  // unanswered, in the order of sending
+    std::list<own_request> own_;  // unanswered, in the order of sending
     std::size_t ahead_of_own_ = 0;  // the sum of own_request::ahead
     std::set<std::string> added_watches_;
     std::string unsent_;  // the rest of a frame of which a part was sent: nothing else may be

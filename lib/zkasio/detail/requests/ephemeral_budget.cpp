@@ -277,8 +277,8 @@ void ephemeral_budget::gone(std::string_view path) {
     release(bytes);
 }
 
-std::deque<request> ephemeral_budget::questions() const {
-    std::deque<request> all;
+std::list<request> ephemeral_budget::questions() const {
+    std::list<request> all;
     if (doubtful_.empty() && to_list_.empty()) return all;
     all.emplace_back(sync_request{"/"});
     for (const std::string& parent : to_list_) all.emplace_back(children_request{parent});

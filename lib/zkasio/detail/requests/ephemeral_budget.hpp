@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <list>
 #include <map>
 #include <set>
 #include <string>
@@ -75,7 +76,7 @@ public:
         synced_ = false;
     }
     /// What to ask the servers, in this order, about nodes that may not exist. Empty if there is nothing to ask.
-    std::deque<request> questions() const;
+    std::list<request> questions() const;
     /// Half of the budget is used; then half of what was left, until it is less than an eighth.
     bool is_short() const noexcept { return used_ >= short_from_; }
     /// Which nodes exist is to be asked, of those that are held, and of sequential ones whose creates were lost: some

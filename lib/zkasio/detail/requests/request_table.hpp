@@ -15,8 +15,8 @@
 
 #include <atomic>
 #include <cstdint>
-#include <deque>
 #include <functional>
+#include <list>
 #include <map>
 #include <string>
 #include <system_error>
@@ -66,9 +66,7 @@ public:
                   const logger& log, telemetry& t)
         : owner_(o), link_(l), waits_(waits), auth_(auth), options_(options), log_(log), telemetry_(t), feeds_(log),
           watches_(l.chroot().size()),
-          ephemerals_(options.ephemeral_budget(), l.chroot().size(), options.resume() != nullptr) {
-        spare_.reserve(most_spare);
-    }
+          ephemerals_(options.ephemeral_budget(), l.chroot().size(), options.resume() != nullptr) {}
 
     /// From any thread.
     op_id next_id() noexcept { return next_id_.fetch_add(1, std::memory_order_relaxed); }
@@ -330,7 +328,7 @@ private:
     static constexpr std::size_t most_spare = 64;
     std::vector<entries::node_type> spare_;
     send_queue queue_;
-    std::deque<op_id> expiring_;  // while there is no connection: the requests with a time limit, oldest first
+    std::list<op_id> expiring_;  // while there is no connection: the requests with a time limit, oldest first
     /// As many requests as a server takes before it stops reading (globalOutstandingLimit). More requests under way
     /// would only be lost together with the connection.
     static constexpr std::size_t window = 1000;
@@ -359,7 +357,7 @@ private:
     ephemeral_budget ephemerals_;
     refused_removals refused_removals_;
     // What is asked on a new connection, for `watches_` and `ephemerals_`, few at a time.
-    std::deque<request> questions_;
+    std::list<request> questions_;
     std::size_t questions_asked_ = 0;  // on this connection, and not answered yet
     time_point no_questions_before_{};
     time_point no_search_before_{};

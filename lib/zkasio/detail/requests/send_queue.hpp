@@ -6,6 +6,7 @@
 #include <cassert>
 #include <cstddef>
 #include <deque>
+#include <list>
 #include <optional>
 #include <set>
 #include <vector>
@@ -109,7 +110,7 @@ private:
         std::size_t first_ = 0;  // the ids before this index have been taken out
     };
 
-    std::deque<op_id> urgent_;
+    std::list<op_id> urgent_;  // few, and a std::deque has memory from the start
     std::set<op_id> again_, late_;
     fifo normal_;
     time_point again_not_before_{}, late_not_before_{};

@@ -146,8 +146,8 @@ std::vector<std::pair<std::string, watch_kind>> watch_registry::end_connection()
     return gone;
 }
 
-std::deque<request> watch_registry::questions() const {
-    std::deque<request> all;
+std::list<request> watch_registry::questions() const {
+    std::list<request> all;
     for (const auto& [where, e] : entries_) {
         if (!is_unset(e)) continue;
         switch (where.second) {

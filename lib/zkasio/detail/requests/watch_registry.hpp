@@ -4,7 +4,7 @@
 #include <zkasio/detail/seam/request.hpp>
 
 #include <cstdint>
-#include <deque>
+#include <list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -82,7 +82,7 @@ public:
     /// The connection is gone, and with it all watches. Returns those that the server has had.
     std::vector<std::pair<std::string, watch_kind>> end_connection();
     /// The reads that set the watches of all waiters again, on a new connection.
-    std::deque<request> questions() const;
+    std::list<request> questions() const;
     /// Whether the watch of this question still has to be set again.
     bool is_unset(const watch_target& of) const;
 
