@@ -4,8 +4,10 @@
 #include "unit/support/fake_tree.hpp"
 #include "unit/support/rig.hpp"
 
+#include <zkasio/detail/client/core.hpp>
 #include <zkasio/detail/requests/node_feeds.hpp>
 #include <zkasio/detail/requests/watch_registry.hpp>
+#include <zkasio/detail/session/session_record.hpp>
 #include <zkasio/locks/detail/queue/lock_queue.hpp>
 #include <zkasio/locks/mutex.hpp>
 #include <zkasio/locks/shared_mutex.hpp>
@@ -91,6 +93,13 @@ double waiters(std::size_t n, const std::function<asio::awaitable<void>(client, 
 }
 
 }  // namespace
+
+// There may be thousands of clients in a process. What a client has beside this are some 10 KiB of the C library and of
+// Asio.
+TEST_CASE("scaling: what a client has before it does anything", "[scaling]") {
+    CHECK(sizeof(core) <= 6500);
+    CHECK(sizeof(session_record) <= 1000);
+}
 
 TEST_CASE("scaling: requests while there is no connection, and many removals that wait for one", "[scaling]") {
     const auto work = [](std::size_t n) {
