@@ -47,34 +47,8 @@ void back_off::then(const asio::any_io_executor& executor, std::function<void()>
     timer_->async_wait(std::move(unless_gone));
 }
 
-void session_pace::begin() noexcept {
-    began_ = boot_clock::now();
-    learn_timeout();
-}
-
-// Called twice for each session: a session that is being opened has no timeout yet.
-void session_pace::learn_timeout() noexcept {
-    if (!core_) return;
-    const std::chrono::milliseconds granted(core_->current_session_record()->timeout_ms.load());
-    if (granted > granted.zero()) timeout_ = granted;
-}
-
-std::chrono::milliseconds session_pace::next() {
-    using std::chrono::milliseconds;
-    if (!core_) return milliseconds::zero();
-    learn_timeout();
-    const milliseconds enough = timeout_ > timeout_.zero() ? timeout_ : core_->options().session_timeout();
-    if (boot_clock::now() - began_ >= enough) {
-        short_sessions_ = 0;
-        return milliseconds::zero();
-    }
-    constexpr milliseconds longest = std::chrono::seconds(10);
-    constexpr int enough_doublings = 20;
-    const milliseconds first = core_->options().retry().pause(0, 0.5);  // without its random part
-    const milliseconds doubled = first * (1 << std::min(short_sessions_, enough_doublings));
-    short_sessions_ = std::min(short_sessions_ + 1, enough_doublings);
-    return std::chrono::duration_cast<milliseconds>(std::min(doubled, std::max(first, longest)) *
-                                                    (0.5 + detail::jitter()));
+std::chrono::milliseconds session_pace::next() const noexcept {
+    return core_ ? core_->sessions().until_usable() : std::chrono::milliseconds::zero();
 }
 
 }  // namespace zkasio

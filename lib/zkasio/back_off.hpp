@@ -1,7 +1,6 @@
 #pragma once
 
 #include <zkasio/asio_version.hpp>
-#include <zkasio/clock.hpp>
 #include <zkasio/export.hpp>
 #include <zkasio/retry_policy.hpp>
 
@@ -67,21 +66,18 @@ private:
 
 /// The pauses of work that begins again in one session after another. The work itself may end each session: servers
 /// that answer a request by ending the session do so each time. A session costs the servers two writes, so such
-/// sessions must not follow each other as fast as servers open them. For writers of recipes; from
-/// toolbox::make_session_pace(). Move-only.
+/// sessions must not follow each other as fast as servers open them. All work of a client pauses together, however much
+/// there is of it. For writers of recipes; from toolbox::make_session_pace(). Move-only.
 class ZKASIO_EXPORT session_pace {
 public:
     session_pace(session_pace&&) noexcept = default;
     session_pace& operator=(session_pace&&) noexcept = default;
 
-    /// To be called when the work begins in a session. If it is not called, the work counts as short: a single request.
-    void begin() noexcept;
-
-    /// To be called after the end of that session, before the work begins in the next one.
-    /// *Completes when* the next session may be used: at once if begin() was called a session timeout ago or earlier,
-    /// otherwise after a pause. The first pause is that of the client's retry_policy; each further one is twice as
-    /// long, up to ten seconds, and up to half as long again or shorter. The pauses begin again with the first when the
-    /// work has lasted for a session timeout.
+    /// To be called when the session of the work has ended, before the work begins in the next one.
+    /// *Completes when* the next session may be used: at once if the client's last session has lasted for its timeout,
+    /// otherwise after a pause from its end on. The first pause is that of the client's retry_policy; each further one
+    /// is twice as long, up to ten seconds, and up to half as long again or shorter. The pauses begin again with the
+    /// first when a session has lasted for its timeout.
     /// *Cancellation*: ends the pause at once.
     asio::awaitable<void> pause() { return back_off::wait(next()); }
     /// As pause(), for the caller's `operation` on `path`: the error of a cancellation names both.
@@ -93,13 +89,9 @@ private:
     friend struct detail::access;
     // Null, of a client that was moved from: there is no session, and no pause.
     explicit session_pace(std::shared_ptr<detail::core> core) noexcept : core_(std::move(core)) {}
-    std::chrono::milliseconds next();
-    void learn_timeout() noexcept;
+    std::chrono::milliseconds next() const noexcept;
 
     std::shared_ptr<detail::core> core_;
-    boot_clock::time_point began_ = boot_clock::time_point::max();
-    std::chrono::milliseconds timeout_{};  // of a session, as granted; 0: none was granted yet
-    int short_sessions_ = 0;               // in a row
 };
 
 }  // namespace zkasio

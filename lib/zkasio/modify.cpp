@@ -119,7 +119,6 @@ public:
             }
             if (failed == zk_errc::no_node) co_return std::nullopt;
             with_.reset();
-            co_await pace_.pause("modify", path_);
         }
     }
 
@@ -137,6 +136,7 @@ public:
 
 private:
     asio::awaitable<void> begin_session() {
+        if (std::exchange(had_session_, true)) co_await pace_.pause("modify", path_);
         const session now = co_await toolbox(from_).own_session("modify", path_);
         if (now.over()) throw error(errc::session_expired, "modify", path_);
         with_.emplace(now, how_.receipts(), how_.create_with().acl());
@@ -190,6 +190,7 @@ private:
     operations on_;
     session session_;               // with receipts: the session that on_ names
     std::optional<receipts> with_;  // of `session_`
+    bool had_session_ = false;
     session_pace pace_;
 };
 
@@ -214,8 +215,12 @@ asio::awaitable<modified> modify_until_certain(operations on, std::string path, 
                         "the version of the node is negative, which no write can name as its condition");
         const std::optional<modified> done = co_await node.write(std::move(*text), left.version);
         if (done) co_return *done;
+        if (node.needs_session()) {  // no conflict: the session is over, and with it the turn
+            turn.reset();
+            continue;
+        }
         ++r.conflicts;
-        if (!node.needs_session() && ++tries == how.tries())
+        if (++tries == how.tries())
             throw error(zk_errc::bad_version, "modify", path,
                         "other clients were ahead " + std::to_string(tries) + " times");
         bool has_waited = false;

@@ -104,10 +104,14 @@ asio::awaitable<void> run_in_sessions(loop_ptr loop) {
     session_pace pace = access::make<session_pace>(loop->core);
     session_record_ptr before;
     for (;;) {
-        const session_record_ptr record = co_await next_session(loop->core);
+        session_record_ptr record = co_await next_session(loop->core);
+        // Also if the body has heard of the end of the connection alone: the session may have ended with it.
         if (record != before) {
             pauses.reset();
-            pace.begin();
+            if (before) {
+                co_await pace.pause();
+                record = co_await next_session(loop->core);
+            }
         }
         before = record;
         const auto began = boot_clock::now();
@@ -120,10 +124,7 @@ asio::awaitable<void> run_in_sessions(loop_ptr loop) {
         if (!failed) co_return;
         loop->outcome_unknown = leaves_outcome_unknown(failed);
         if (!is_to_be_repeated(failed, record->over)) std::rethrow_exception(failed);
-        if (record->over) {
-            co_await pace.pause();
-            continue;
-        }
+        if (record->over) continue;
         if (boot_clock::now() - began > std::chrono::milliseconds(record->timeout_ms)) pauses.reset();
         co_await pauses.pause();
     }

@@ -68,6 +68,14 @@ std::vector<work> all_kinds() {
              const session_loop loop = run_in_each_session(zk, body);
              co_await loop.stopped();
          }},
+        {"run_in_each_session, a body whose first request is answered",
+         [](client zk) -> asio::awaitable<void> {
+             const session_loop loop = run_in_each_session(zk, [](session on) -> asio::awaitable<void> {
+                 co_await on.create_or_set("/ok-" + std::string(200, 'x'), "");
+                 co_await on.create("/l/a");
+             });
+             co_await loop.stopped();
+         }},
         {"group",
          [](client zk) -> asio::awaitable<void> {
              const group members(zk, "/l/g");
@@ -204,6 +212,50 @@ TEST_CASE("session storm: work whose requests end each session opens few session
         working.cancel();
         e.run(zk.close());
     }
+}
+
+TEST_CASE("session storm: any number of works that end each session open as few sessions as one", "[testing][numbers]") {
+    const int works = GENERATE(1, 10, 100);
+    CAPTURE(works);
+    fake_ensemble e;
+    const client zk = e.client(sessions_of_ten_seconds());
+    e.run(zk.connected());
+    session_count sessions(e, zk);
+    e.on_step([&](std::string_view step) {
+        sessions.look();
+        if (step.find(" apply ") != step.npos && step.find(" /l") != step.npos) e.expire(zk);
+    });
+    std::vector<session_loop> all;
+    for (int i = 0; i < works; ++i) {
+        auto body = [i](session on) -> asio::awaitable<void> { co_await on.create("/l/" + std::to_string(i)); };
+        all.push_back(run_in_each_session(zk, body));
+    }
+    e.run_for(1min);
+    CHECK(sessions.now() >= 5);
+    CHECK(sessions.now() <= 20);
+    all.clear();
+    e.run(zk.close());
+}
+
+TEST_CASE("session storm: a modify() whose writes end each session, with short pauses", "[testing][numbers]") {
+    fake_ensemble e;
+    e.create("/m", "x");
+    const client zk = e.client(sessions_of_ten_seconds().retry(retry_policy::n_times(3, 1ms)));
+    e.run(zk.connected());
+    session_count sessions(e, zk);
+    e.on_step([&](std::string_view step) {
+        sessions.look();
+        if (step.find(" apply ") != step.npos && step.find("multi") != step.npos) e.expire(zk);
+    });
+    auto change = [](std::optional<node_data>) { return std::optional<std::string>("y"); };
+    running working(e.get_executor(), [](client on, auto how) -> asio::awaitable<void> {
+        co_await modify(on, "/m", how, modify_options().receipts("/receipts"));
+    }(zk, change));
+    e.run_for(1min);
+    CHECK(sessions.now() <= 25);
+    CHECK_FALSE(working.ended());
+    working.cancel();
+    e.run(zk.close());
 }
 
 TEST_CASE("session storm: work that has lasted for a session timeout begins again at once", "[testing]") {

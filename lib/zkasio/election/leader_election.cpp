@@ -266,7 +266,6 @@ asio::awaitable<void> lead_in_terms(const lead_body& body, client zk, mutex queu
     back_off pauses = toolbox(zk).make_back_off();
     session_pace pace = toolbox(zk).make_session_pace();
     for (;;) {
-        pace.begin();
         leadership leader = co_await stand(zk, queue);
         untold = false;
         const boot_clock::time_point began = boot_clock::now();

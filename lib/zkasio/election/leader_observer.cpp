@@ -233,7 +233,6 @@ asio::awaitable<void> leader_observer::state::read(std::shared_ptr<state> self) 
 asio::awaitable<void> leader_observer::state::until_news(std::shared_ptr<state> self) {
     back_off pauses = toolbox(self->zk).make_back_off();
     session_pace pace = toolbox(self->zk).make_session_pace();
-    pace.begin();
     for (;;) {
         bool failed = false, is_over = false;
         try {
@@ -254,7 +253,6 @@ asio::awaitable<void> leader_observer::state::until_news(std::shared_ptr<state> 
         if (failed) co_await pauses.pause("observe", self->path);
         if (!is_over) continue;
         co_await pace.pause("observe", self->path);
-        pace.begin();
     }
 }
 

@@ -84,6 +84,7 @@ public:
     /// the new place), and within the same time limit. From then on, the acquire ends as one that has just begun: also
     /// with errc::not_connected, when there is no connection for client_options::connection_timeout, and, with
     /// session_renewal::none, with errc::session_expired. A lock that is held already is still lost with its session.
+    /// While one session after another ends before its timeout, there are pauses of up to 15 s: see session_pace.
     acquire_options& survive_expiry() { survive_expiry_ = true; return *this; }
 
     /// Written into the lock's node instead of lock_options::data() (in an election, of leader_election_options::id()):

@@ -17,7 +17,6 @@ asio::awaitable<std::optional<lock_guard>> survive_expiry(client zk, std::string
                                                           if_contended when_contended) {
     session_pace pace = toolbox(zk).make_session_pace();
     for (;;) {
-        pace.begin();
         try {
             co_return co_await attempt(when_contended);
         } catch (const error& e) {

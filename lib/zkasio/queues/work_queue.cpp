@@ -207,7 +207,6 @@ asio::awaitable<void> renew(state_ptr s, std::string operation, used_session& la
     session next = co_await toolbox(s->zk).current_session(operation, s->what->path);
     last.on.emplace(std::move(next));
     last.is_over = false;
-    last.pace.begin();
 }
 
 // The claim of an item in some session. @param in see renew().

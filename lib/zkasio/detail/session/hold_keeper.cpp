@@ -253,22 +253,24 @@ void hold_keeper::heartbeat_answered(session_record& s, const checked_nodes& che
 void hold_keeper::read_when_idle(time_point now) {
     if (now < own_read_due()) return;
     request question = exists_request{"/"};
+    auto urgency = request_table::urgency::none;
     if (!link_.backend().is_zookeeper()) {
         question = sync_request{"/"};
+        urgency = request_table::urgency::first;
         synced_ = now;
     }
     command c(std::move(question));
     c.pinned = owner_.current_session();
-    requests_.submit(std::move(c), [under_way = own_read_](reply&&) {});
+    requests_.submit(std::move(c), [under_way = own_read_](reply&&) {}, urgency);
 }
 
 hold_keeper::time_point hold_keeper::own_read_due() const {
-    const bool idle = link_.connected() && !owner_.is_closing() && requests_.waiting() == 0;
-    if (!idle) return time_point::max();
+    if (!link_.connected() || owner_.is_closing()) return time_point::max();
+    const bool is_zookeeper = link_.backend().is_zookeeper();
+    if (is_zookeeper && requests_.waiting() != 0) return time_point::max();
     const session_record& s = *owner_.current_session();  // a heartbeat that was just submitted is a request, too
     const time_point heard = std::max(time_point(clock::duration(s.written.load())), synced_);
-    const time_point last =
-        std::max(link_.backend().is_zookeeper() ? requests_.last_sent() : heard, s.last_heartbeat);
+    const time_point last = std::max(is_zookeeper ? requests_.last_sent() : heard, s.last_heartbeat);
     // A session that holds something, or has lately begun to: there may soon be another hold.
     const bool has_holds = !s.holds.empty() || last - 10 * s.lease.session_timeout() < s.last_hold_began;
     return last + (has_holds ? s.lease.read_interval() : s.lease.idle_interval());

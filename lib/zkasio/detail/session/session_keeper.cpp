@@ -1,5 +1,6 @@
 #include <zkasio/detail/session/session_keeper.hpp>
 
+#include <zkasio/detail/base/random_engine.hpp>
 #include <zkasio/printable.hpp>
 
 #include <algorithm>
@@ -65,7 +66,10 @@ void session_keeper::connected(time_point now) {
     connected_since_ = now;
     resume_.reset();
     const backend& to = link_.backend();
-    if (record_->session_id == 0) telemetry_.counters.sessions.add();
+    if (record_->session_id == 0) {
+        telemetry_.counters.sessions.add();
+        began_ = now;
+    }
     record_->session_id = to.session_id();
     const auto granted = to.session_timeout();
     record_->timeout_ms = granted.count();
@@ -159,6 +163,27 @@ session_keeper::ending session_keeper::take_ending() {
     ending e = std::move(*ending_);
     ending_.reset();
     return e;
+}
+
+void session_keeper::pace_next(time_point now) {
+    if (began_ == time_point::max()) return;  // there was none
+    if (now - std::exchange(began_, time_point::max()) >= record_->lease.session_timeout()) {
+        short_sessions_ = 0;
+        return;
+    }
+    using std::chrono::milliseconds;
+    constexpr milliseconds longest = std::chrono::seconds(10);
+    constexpr int enough_doublings = 20;
+    const milliseconds first = options_.retry().pause(0, 0.5);  // without its random part
+    const milliseconds doubled = first * (1 << std::min(short_sessions_, enough_doublings));
+    short_sessions_ = std::min(short_sessions_ + 1, enough_doublings);
+    const auto pause = std::min(doubled, std::max(first, longest)) * (0.5 + jitter());
+    usable_at_ = (now + std::chrono::duration_cast<duration>(pause)).time_since_epoch().count();
+}
+
+std::chrono::milliseconds session_keeper::until_usable() const noexcept {
+    const time_point at{duration(usable_at_.load())};
+    return std::chrono::ceil<std::chrono::milliseconds>(std::max(duration::zero(), at - clock::now()));
 }
 
 session_record_ptr session_keeper::renew() {

@@ -67,6 +67,10 @@ public:
     /// The session is over, and its end was not handled yet.
     bool is_ending() const noexcept { return ending_.has_value(); }
     ending take_ending();
+    /// To be called first: whoever hears of the end asks for until_usable().
+    void pace_next(time_point now);
+    /// How long work that begins again in each session is to wait, see session_pace. From any thread.
+    std::chrono::milliseconds until_usable() const noexcept;
     /// Ends the current record, and makes another one current. Returns the ended record.
     session_record_ptr renew();
     /// The session that was given up without a server's word, for link::end_first(). Once.
@@ -103,6 +107,9 @@ private:
     std::optional<session_credentials> resume_;
     std::optional<ending> ending_;
     time_point connected_since_{}, disconnected_since_{};
+    time_point began_ = time_point::max();        // the current session
+    int short_sessions_ = 0;                      // in a row
+    std::atomic<boot_clock::rep> usable_at_{0};  // the next one
     std::optional<session_credentials> former_;  // given up, and not taken by take_former()
     duration given_up_{};  // the timeout of a session that has ended here, and perhaps not yet on the servers
     bool only_former_ = false;  // given_up_ is of the session of take_former(), and of no other

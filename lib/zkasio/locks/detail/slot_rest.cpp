@@ -86,6 +86,8 @@ asio::awaitable<milliseconds> servers_time(session on, slot_spec spec) {
     const std::string path = join_path(spec.path, std::string(slot_clock_name));
     auto write = [&]() -> asio::awaitable<std::int64_t> {
         const node_stat now = co_await on.create_or_set(path, bytes(), how);
+        // Created, at servers that answer without a stat, and gone before it could be asked for.
+        if (now.czxid == 0) throw error(zk_errc::connection_loss, "create_or_set", path, "no stat has come");
         co_return now.mtime;
     };
     const std::int64_t now = co_await retry_until_certain(toolbox(on).make_back_off(), write);
