@@ -185,7 +185,7 @@ bool ask_again(watch_registry& r, bool live, const std::optional<seen_state>& se
     return r.finish("/a", kind, live, nullptr, seen);
 }
 
-std::vector<std::string> texts_of(const std::deque<request>& all) {
+std::vector<std::string> texts_of(const std::list<request>& all) {
     std::vector<std::string> texts;
     for (const request& r : all) texts.push_back(std::string(operation_name(r)) + ' ' + std::string(path_of(r)));
     return texts;
