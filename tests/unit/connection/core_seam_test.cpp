@@ -98,6 +98,7 @@ TEST_CASE("seam: the order of calls for one request", "[core][seam]") {
         .RETURN(std::error_code());
     REQUIRE_CALL(s.mock, end_batch()).IN_SEQUENCE(order);  // but the submit may have lost the connection
     REQUIRE_CALL(s.mock, send_goodbye()).IN_SEQUENCE(order).RETURN(true);
+    ALLOW_CALL(s.mock, answer_to_goodbye()).RETURN(goodbye_result::none_yet);
 
     const auto core = s.make_core();
     auto body = [&]() -> asio::awaitable<void> {
@@ -160,6 +161,7 @@ TEST_CASE("seam: what has arrived is read also when a request comes before the t
         .RETURN(std::error_code());
     ALLOW_CALL(s.mock, end_batch());
     ALLOW_CALL(s.mock, send_goodbye()).RETURN(true);
+    ALLOW_CALL(s.mock, answer_to_goodbye()).RETURN(goodbye_result::none_yet);
     const auto core = s.make_core();
     auto body = [&]() -> asio::awaitable<void> {
         const client zk = client_over(core);
@@ -207,6 +209,7 @@ TEST_CASE("seam: a batch is ended although a request in it was refused", "[core]
     REQUIRE_CALL(s.mock, submit(_, _)).TIMES(2).IN_SEQUENCE(order).RETURN(make_error_code(errc::session_expired));
     REQUIRE_CALL(s.mock, end_batch()).IN_SEQUENCE(order);
     ALLOW_CALL(s.mock, send_goodbye()).RETURN(true);
+    ALLOW_CALL(s.mock, answer_to_goodbye()).RETURN(goodbye_result::none_yet);
     const auto core = s.make_core();
     auto body = [&]() -> asio::awaitable<void> {
         const client zk = client_over(core);
@@ -230,6 +233,7 @@ TEST_CASE("seam: a watch is removed over the connection, or forgotten without on
     ALLOW_CALL(s.mock, begin_batch());
     ALLOW_CALL(s.mock, end_batch());
     ALLOW_CALL(s.mock, send_goodbye()).RETURN(true);
+    ALLOW_CALL(s.mock, answer_to_goodbye()).RETURN(goodbye_result::none_yet);
     REQUIRE_CALL(s.mock, submit(_, _))
         .WITH(std::holds_alternative<children_request>(_2))
         .LR_SIDE_EFFECT(s.answer(_1))
@@ -271,6 +275,7 @@ TEST_CASE("seam: a request that the backend never answers ends with the client, 
     bool submitted = false;
     REQUIRE_CALL(s.mock, submit(_, _)).LR_SIDE_EFFECT(submitted = true).RETURN(std::error_code());
     REQUIRE_CALL(s.mock, send_goodbye()).RETURN(true);
+    ALLOW_CALL(s.mock, answer_to_goodbye()).RETURN(goodbye_result::none_yet);
     const auto core = s.make_core();
     std::optional<error> failed;
     auto write = [&](client zk) -> asio::awaitable<void> {

@@ -173,8 +173,8 @@ void core::continue_close() {
     }
     // The answer may have come, and wait behind the timer.
     if (closing_ == closing::returning) link_.read_answer_to_goodbye();
-    if (closing_ == closing::goodbye && link_.backend().answer_to_goodbye() == goodbye_result::session_over)
-        own_session_ended_ = true;
+    if (closing_ == closing::goodbye && link_.is_open())
+        own_session_ended_ = link_.backend().answer_to_goodbye() == goodbye_result::session_over;
     if (closing_ != closing::no && closing_ != closing::done)
         finish_close(own_session_ended_ ? close_result::confirmed : sessions_.without_goodbye());
 }

@@ -15,6 +15,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <list>
 #include <map>
@@ -328,7 +329,7 @@ private:
     static constexpr std::size_t most_spare = 64;
     std::vector<entries::node_type> spare_;
     send_queue queue_;
-    std::list<op_id> expiring_;  // while there is no connection: the requests with a time limit, oldest first
+    std::deque<op_id> expiring_;  // while there is no connection: the requests with a time limit, oldest first
     /// As many requests as a server takes before it stops reading (globalOutstandingLimit). More requests under way
     /// would only be lost together with the connection.
     static constexpr std::size_t window = 1000;

@@ -167,7 +167,8 @@ session_keeper::ending session_keeper::take_ending() {
 
 void session_keeper::pace_next(time_point now) {
     if (began_ == time_point::max()) return;  // there was none
-    if (now - std::exchange(began_, time_point::max()) >= record_->lease.session_timeout()) {
+    const time_point usable_at{duration(usable_at_.load())};  // before that, the session was idle
+    if (now - std::max(std::exchange(began_, time_point::max()), usable_at) >= record_->lease.session_timeout()) {
         short_sessions_ = 0;
         return;
     }

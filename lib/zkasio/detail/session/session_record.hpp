@@ -75,7 +75,7 @@ struct session_record {
     std::atomic<bool> over{false};
     std::atomic<loss_reason> over_why{loss_reason::session_expired};  // set before `over`
     std::atomic<bool> resumed{false};  // another client had this session: client_options::resume()
-    bool is_shared = false;  // on the strand: its credentials are known to others, and it may be another client's by now
+    bool is_shared = false;  // on the strand: others know its credentials, and it may be another client's by now
 
     detail::lease lease;
     one_shot_ptr ended = std::make_shared<one_shot_state>();
