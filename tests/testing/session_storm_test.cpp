@@ -237,28 +237,6 @@ TEST_CASE("session storm: any number of works that end each session open as few 
     e.run(zk.close());
 }
 
-TEST_CASE("session storm: a modify() whose writes end each session, with short pauses", "[testing][numbers]") {
-    fake_ensemble e;
-    e.create("/m", "x");
-    const client zk = e.client(sessions_of_ten_seconds().retry(retry_policy::n_times(3, 1ms)));
-    e.run(zk.connected());
-    session_count sessions(e, zk);
-    e.on_step([&](std::string_view step) {
-        sessions.look();
-        if (step.find(" apply ") != step.npos && step.find("multi") != step.npos) e.expire(zk);
-    });
-    auto change = [](std::optional<node_data>) { return std::optional<std::string>("y"); };
-    running working(e.get_executor(), [](client on, auto how) -> asio::awaitable<void> {
-        co_await modify(on, "/m", how, modify_options().receipts("/receipts"));
-    }(zk, change));
-    e.run_for(1min);
-    CHECK(sessions.now() >= 5);
-    CHECK(sessions.now() <= 25);
-    if (working.ended()) CHECK(e.run(working.code()).message() == "");
-    working.cancel();
-    e.run(zk.close());
-}
-
 TEST_CASE("session storm: work that has lasted for a session timeout begins again at once", "[testing]") {
     fake_ensemble e;
     const client zk = e.client(sessions_of_ten_seconds());
