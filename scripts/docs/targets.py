@@ -98,7 +98,7 @@ def processes(p, n):
 
 # Why targets are missed, from profiles: docs/performance.md.
 WAITER = "113 allocations, a coroutine and two requests for each"
-OPERATION = "coroutine, strand and Asio's reactor; system calls 7 to 6"
+OPERATION = "coroutine, strand and Asio's reactor"
 TWO_CORES = "server and clients share two cores, so the client's processor time is in it"
 BATCHES = "64 000 reads and 640 lists of names, 256 in a request, are 253; some are not full"
 INSTANCE = "a flat profile: kernel, JSON, the parts of cache and roster"
