@@ -47,8 +47,20 @@ void back_off::then(const asio::any_io_executor& executor, std::function<void()>
     timer_->async_wait(std::move(unless_gone));
 }
 
-std::chrono::milliseconds session_pace::next() const noexcept {
-    return core_ ? core_->sessions().until_usable() : std::chrono::milliseconds::zero();
+// Other work of the client may have begun before, and ended another session.
+asio::awaitable<void> session_pace::wait(std::shared_ptr<detail::core> core) {
+    if (!core) co_return;
+    for (auto pause = core->sessions().until_usable(); pause > pause.zero(); pause = core->sessions().until_usable())
+        co_await back_off::wait(pause);
+}
+
+asio::awaitable<void> session_pace::wait_as(std::shared_ptr<detail::core> core, std::string operation,
+                                            std::string path) {
+    try {
+        co_await wait(std::move(core));
+    } catch (...) {
+        rethrow_as(operation, path);
+    }
 }
 
 }  // namespace zkasio

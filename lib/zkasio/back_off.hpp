@@ -74,22 +74,23 @@ public:
     session_pace& operator=(session_pace&&) noexcept = default;
 
     /// To be called when the session of the work has ended, before the work begins in the next one.
-    /// *Completes when* the next session may be used: at once if the client's last session has lasted for its timeout,
-    /// otherwise after a pause from its end on. The first pause is that of the client's retry_policy; each further one
+    /// *Completes when* a session may be used: at once if the client's last session has lasted for its timeout,
+    /// otherwise after a pause from its end on, also if it has ended during this pause. The first pause is that of the client's retry_policy; each further one
     /// is twice as long, up to ten seconds, and up to half as long again or shorter. The pauses begin again with the
     /// first when a session has lasted for its timeout.
     /// *Cancellation*: ends the pause at once.
-    asio::awaitable<void> pause() { return back_off::wait(next()); }
+    asio::awaitable<void> pause() { return wait(core_); }
     /// As pause(), for the caller's `operation` on `path`: the error of a cancellation names both.
     asio::awaitable<void> pause(std::string operation, std::string path) {
-        return back_off::wait_as(next(), std::move(operation), std::move(path));
+        return wait_as(core_, std::move(operation), std::move(path));
     }
 
 private:
     friend struct detail::access;
     // Null, of a client that was moved from: there is no session, and no pause.
     explicit session_pace(std::shared_ptr<detail::core> core) noexcept : core_(std::move(core)) {}
-    std::chrono::milliseconds next() const noexcept;
+    static asio::awaitable<void> wait(std::shared_ptr<detail::core> core);
+    static asio::awaitable<void> wait_as(std::shared_ptr<detail::core> core, std::string operation, std::string path);
 
     std::shared_ptr<detail::core> core_;
 };

@@ -15,7 +15,6 @@ namespace zkasio::detail {
 
 // Ends the session: everything that belongs to the session completes now, and no later session sees any of it.
 void core::end_session() {
-    sessions_.pace_next(clock::now());
     auto [code, reason] = sessions_.take_ending();
     const bool refused = code == zk_errc::auth_failed;
     // A refused credential of add_auth() is not presented again; one of the options, or a login, would be refused for

@@ -110,6 +110,7 @@ void session_keeper::disconnected(time_point now) {
 }
 
 void session_keeper::expired() {
+    pace_next();
     if (resume_) record_->session_id = resume_->id();  // refused: the session that was asked for
     std::string why = "session " + session_id_text(record_->session_id) + " has expired";
     if (const backend& from = link_.backend(); !from.is_zookeeper()) {
@@ -122,6 +123,7 @@ void session_keeper::expired() {
 }
 
 void session_keeper::refused(const auth_list& auth) {
+    pace_next();
     only_former_ = false;
     given_up_ = std::max(given_up_, record_->lease.session_timeout());  // servers hang up, and do not end it
     if (link_.backend().login_refused()) {
@@ -150,6 +152,7 @@ session_keeper::time_point session_keeper::over_by(time_point now) const noexcep
 
 void session_keeper::presume_expired(time_point now) {
     if (ending_ || link_.state() != link_state::disconnected || now < presumed_expiry()) return;
+    pace_next();
     only_former_ = given_up_ == duration::zero() && !record_->is_shared;
     given_up_ = std::max(given_up_, record_->lease.session_timeout());
     if (!record_->is_shared) former_ = credentials();
@@ -165,8 +168,10 @@ session_keeper::ending session_keeper::take_ending() {
     return e;
 }
 
-void session_keeper::pace_next(time_point now) {
+// Before anybody hears of the end of a session: whoever does asks for until_usable().
+void session_keeper::pace_next() noexcept {
     if (began_ == time_point::max()) return;  // there was none
+    const time_point now = clock::now();
     const time_point usable_at{duration(usable_at_.load())};  // before that, the session was idle
     if (now - std::max(std::exchange(began_, time_point::max()), usable_at) >= record_->lease.session_timeout()) {
         short_sessions_ = 0;

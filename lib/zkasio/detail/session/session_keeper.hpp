@@ -67,8 +67,6 @@ public:
     /// The session is over, and its end was not handled yet.
     bool is_ending() const noexcept { return ending_.has_value(); }
     ending take_ending();
-    /// To be called first: whoever hears of the end asks for until_usable().
-    void pace_next(time_point now);
     /// How long work that begins again in each session is to wait, see session_pace. From any thread.
     std::chrono::milliseconds until_usable() const noexcept;
     /// Ends the current record, and makes another one current. Returns the ended record.
@@ -93,6 +91,7 @@ public:
     bool left_one_behind();
 
 private:
+    void pace_next() noexcept;
     void check_tick(client_options::duration granted) const;
     void forget_given_up(time_point now);
 
