@@ -75,9 +75,9 @@ public:
 
     /// To be called when the session of the work has ended, before the work begins in the next one.
     /// *Completes when* a session may be used: at once if the client's last session has lasted for its timeout,
-    /// otherwise after a pause from its end on, also if it has ended during this pause. The first pause is that of the client's retry_policy; each further one
-    /// is twice as long, up to ten seconds, and up to half as long again or shorter. The pauses begin again with the
-    /// first when a session has lasted for its timeout.
+    /// otherwise after a pause from its end on, also if it has ended during this pause. The first pause is that of
+    /// the client's retry_policy; each further one is twice as long, up to ten seconds, and up to half as long
+    /// again or shorter. The pauses begin again with the first when a session has lasted for its timeout.
     /// *Cancellation*: ends the pause at once.
     asio::awaitable<void> pause() { return wait(core_); }
     /// As pause(), for the caller's `operation` on `path`: the error of a cancellation names both.
